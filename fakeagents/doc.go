@@ -1,0 +1,63 @@
+// Package fakeagents plays the agent CLIs: the same test binary (or
+// slidewrite itself) under the name of a CLI, on PATH. It replaces the agent
+// process and nothing else, so every test runs the product's own code path.
+// It imports no package of the shim: what it demands of a command line is
+// written down here a second time, on purpose.
+//
+// # A fixture
+//
+// One txtar per case. Its name is its path without the suffix:
+//
+//	claude/real/2.1.332/edit
+//	<agent>/<provenance>/<CLI version>/<case>
+//
+// Provenance: real (written only by the recorder, with the shim's own command
+// line), captured (converted from older captures with other command lines and
+// unknown effects: food for mappers and fuzzers, never played), made (by hand;
+// the comment says why it cannot be recorded).
+//
+// The comment before the first section says what happens, which CLI version
+// it was, when it was recorded and what the case guards. Sections, all
+// optional but stdout.jsonl and exit:
+//
+//	argv          JSON array, without the program's name
+//	stdin         what was written: "<n> <JSON line>" or "<n> close", where n
+//	              stdout lines had been read by then ("-" when unknown)
+//	stdin.txt     plain text that was piped in instead (captured only)
+//	stdout.jsonl  every stdout line, in order
+//	stdout        the same for a command that does not speak JSON lines
+//	stderr        its stderr
+//	exit          exit code, or "signal SIGKILL"
+//	match         regular expression on the prompt that picks this case
+//	knobs         key=value lines, see Knobs
+//	repo/<path>   a file of the working directory before the run
+//	effects       one JSON object per line, see Effect
+//	disk/<path>   the CLI's own transcript after the run, relative to the
+//	              project's folder
+//	before/<path> the same before the run (a session to resume)
+//
+// An unknown section is an error.
+//
+// A section name may carry options after ";":
+//
+//	;base64       the content is base64 (binary, or it holds a line that
+//	              looks like a txtar marker)
+//	;nonl         the file has no newline at its end (txtar always adds one)
+//	;mode=0755    permission bits, 0644 when absent
+//	;symlink      the content is the target of a symbolic link
+//
+// In a path, bytes that txtar or the options would misread (control
+// characters, "%", ";", and a space at either end) are written %XX.
+//
+// # Placeholders
+//
+// {{REPO}} {{REPO_ENC}} {{SESSION}} {{UUID:n}} {{TIME}} {{EPOCH}} {{HOME}} {{TMP}} {{PORT}} {{KEY}}
+// {{DATE}} {{EMAIL}} stand for values that differ from run to run and are filled in when
+// a fixture is played; {{ELIDED}} for long text of the vendor's (prompts, tool
+// schemas) that no test needs; {{REPEAT:x:n}} for n times the character x,
+// expanded when a fixture is loaded.
+//
+// # The fake
+//
+// See Main, Knobs and the environment variables beside them.
+package fakeagents

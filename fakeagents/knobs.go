@@ -1,0 +1,73 @@
+package fakeagents
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+)
+
+// knobNames lists every knob with what it does; an unknown one is an error.
+var knobNames = map[string]string{
+	"pace":            "duration to wait before each stdout line",
+	"hang":            "stop for ever: \"initialize\" (before it is answered), \"first\" (before the first line of the turn) or the number of a stdout line (after it)",
+	"ignore_signals":  "1: ignore SIGINT, SIGTERM and SIGHUP, and the interrupt request",
+	"ignore_close":    "1: do not exit when stdin is closed",
+	"grandchild":      "leave a process behind: \"setsid\" (own session), \"stdout\" (own session, holding our stdout), \"daemon\" (double fork), \"listener\" (own session, listening on a TCP port)",
+	"grandchild_pid":  "file that the grandchild's process id is written to",
+	"half_line":       "number of the stdout line of which only the first half is written, then the process exits with 0",
+	"big_line":        "size of one text_delta line written before the last line, as in 50MiB",
+	"no_result":       "1: leave the result lines out and exit with 0",
+	"signed_out":      "1: answer as the CLI does without a login",
+	"rate_limited":    "1: answer as the CLI does at a limit of the plan",
+	"grease":          "1: unknown types, subtypes and fields between the real lines",
+	"crash":           "number of the stdout line after which the process ends",
+	"crash_exit":      "exit code of crash, 1 when absent",
+	"crash_stderr":    "what crash writes to stderr",
+	"flood":           "number of extra text_delta lines written in the first message",
+	"no_init_answer":  "1: never answer initialize, go on otherwise",
+	"no_state_events": "1: leave system/session_state_changed lines out, as CLIs before them",
+	"refuse_root":     "1: refuse to run as root, as the CLI does without IS_SANDBOX",
+	"spawn_marker":    "file that is written when the fake starts, with its process id",
+}
+
+// KnobNames returns the names of all knobs with one line on each.
+func KnobNames() map[string]string {
+	out := make(map[string]string, len(knobNames))
+	for k, v := range knobNames {
+		out[k] = v
+	}
+	return out
+}
+
+// ParseKnobs reads "key=value" pairs, separated by newlines or commas.
+func ParseKnobs(s string) (map[string]string, error) {
+	knobs := map[string]string{}
+	for _, pair := range strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == ',' }) {
+		pair = strings.TrimSpace(pair)
+		if pair == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(pair, "=")
+		if _, known := knobNames[key]; !known || !ok {
+			return nil, errors.Newf("unknown knob %q", pair)
+		}
+		knobs[key] = value
+	}
+	return knobs, nil
+}
+
+func formatKnobs(knobs map[string]string) []byte {
+	keys := make([]string, 0, len(knobs))
+	for k := range knobs {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	var b bytes.Buffer
+	for _, k := range keys {
+		fmt.Fprintf(&b, "%s=%s\n", k, knobs[k])
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,58 @@
+package fakeagents
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/cockroachdb/errors"
+)
+
+// minRepeat is how many times a character must stand in a row before a
+// fixture stores the run as a placeholder.
+const minRepeat = 2000
+
+// maxRepeat bounds what a fixture may expand to, in bytes.
+const maxRepeat = 64 << 20
+
+var repeat = regexp.MustCompile(`\{\{REPEAT:([A-Za-z0-9 .]):([0-9]+)\}\}`)
+
+// expandRepeats replaces {{REPEAT:x:n}} by n times x.
+func expandRepeats(b []byte) (out []byte, err error) {
+	out = repeat.ReplaceAllFunc(b, func(m []byte) []byte {
+		sub := repeat.FindSubmatch(m)
+		n, convErr := strconv.Atoi(string(sub[2]))
+		if convErr != nil || n > maxRepeat {
+			err = errors.Newf("%s is too long", m)
+			return nil
+		}
+		return bytes.Repeat(sub[1], n)
+	})
+	return out, err
+}
+
+// collapseRepeats is the inverse of expandRepeats.
+func collapseRepeats(b []byte) []byte {
+	var out []byte
+	for i := 0; i < len(b); {
+		j := i + 1
+		for j < len(b) && b[j] == b[i] {
+			j++
+		}
+		if j-i >= minRepeat && repeatable(b[i]) {
+			out = fmt.Appendf(out, "{{REPEAT:%c:%d}}", b[i], j-i)
+		} else {
+			out = append(out, b[i:j]...)
+		}
+		i = j
+	}
+	return out
+}
+
+func repeatable(c byte) bool {
+	return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == ' ' || c == '.'
+}
+
+func isUTF8(b []byte) bool { return utf8.Valid(b) }
