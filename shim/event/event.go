@@ -30,6 +30,16 @@ type Envelope struct {
 // The characters <, > and & are not escaped; U+2028 and U+2029 are, so that
 // the result is always a single line in every reader.
 func Encode(e Event) ([]byte, error) {
+	switch d := e.(type) { // the bulk of a run, a quarter of the general price
+	case Delta:
+		return encodeText("delta", d.Text, d.MessageID)
+	case ThinkingDelta:
+		return encodeText("thinking_delta", d.Text, d.MessageID)
+	}
+	return encode(e)
+}
+
+func encode(e Event) ([]byte, error) {
 	var buf bytes.Buffer
 	fmt.Fprintf(&buf, `{"type":%q`, e.Type())
 	head := buf.Len()
@@ -45,6 +55,35 @@ func Encode(e Event) ([]byte, error) {
 	}
 	b[head] = ','
 	return b, nil
+}
+
+// encodeText is encode for the two types that consist of a text and the id of
+// its message; a test holds the two together.
+func encodeText(typ, text, messageID string) ([]byte, error) {
+	b := make([]byte, 0, len(text)+len(messageID)+48)
+	b = append(b, `{"type":"`...)
+	b = append(b, typ...)
+	b = append(b, `","text":`...)
+	b = appendString(b, text)
+	b = append(b, `,"messageId":`...)
+	b = appendString(b, messageID)
+	return append(b, '}'), nil
+}
+
+// appendString appends s as a JSON string.
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(s) // a string always encodes
+			return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // Decode reads one event object. An unknown type is returned as Unknown and
