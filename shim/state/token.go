@@ -1,0 +1,98 @@
+package state
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+	"github.com/gofrs/flock"
+)
+
+// goodToken is what a token file may hold: at least 128 bits as base64url.
+var goodToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22,}$`)
+
+// Token returns the bearer token of a repository: 256 random bits, base64url,
+// 43 characters. It is made once and kept in the user's config directory, mode
+// 0600; two shims that ask at the same time get the same one.
+func Token(repo string) (string, error) {
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return "", errors.WithHint(errors.Wrap(err, "no place for the token"), "set HOME, or pass --token")
+	}
+	token, err := tokenIn(filepath.Join(config, "slidewrite"), repo)
+	return token, errors.Wrap(err, "token")
+}
+
+func tokenIn(dir, repo string) (string, error) {
+	top, err := realPath(repo)
+	if err != nil {
+		return "", err
+	}
+	dir, err = secureDir(dir)
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "tokens")
+	if err := privateDir(dir); err != nil {
+		return "", err
+	}
+	l := flock.New(filepath.Join(dir, "lock"))
+	if err := l.Lock(); err != nil {
+		return "", errors.Wrap(err, "lock the tokens")
+	}
+	defer l.Unlock()
+	return readOrMakeToken(filepath.Join(dir, hashPath(top)[:24]))
+}
+
+func readOrMakeToken(path string) (string, error) {
+	b, err := readFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	if token := strings.TrimSpace(string(b)); token != "" {
+		if !goodToken.MatchString(token) {
+			return "", errors.WithHintf(errors.Newf("%s does not hold a token", path), "remove %s and start again", path)
+		}
+		return token, nil
+	}
+	raw := make([]byte, 32)
+	rand.Read(raw) // never fails
+	token := base64.RawURLEncoding.EncodeToString(raw)
+	return token, writeFile(path, []byte(token+"\n"))
+}
+
+// maxSecret is the size limit of a file named by @FILE, in bytes.
+const maxSecret = 64 << 10
+
+// ReadSecretFlag returns the secret that the value of a flag stands for: the
+// value itself, or for @FILE what that file holds, without the white space
+// around it. An empty file is an error, an empty value is not.
+func ReadSecretFlag(value string) (string, error) {
+	path, ok := strings.CutPrefix(value, "@")
+	if !ok {
+		return value, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.Wrap(err, "read the secret")
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", errors.Wrap(err, "read the secret")
+	}
+	b = bytes.TrimSpace(b)
+	switch {
+	case len(b) == 0:
+		return "", errors.Newf("the secret file %s is empty", path)
+	case len(b) > maxSecret:
+		return "", errors.Newf("the secret file %s is larger than %d bytes", path, maxSecret)
+	}
+	return string(b), nil
+}
