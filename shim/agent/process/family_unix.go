@@ -1,0 +1,455 @@
+//go:build unix
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/errors"
+	"golang.org/x/sys/unix"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+)
+
+// watchEvery is how often a living family is looked at: to remember members
+// before they lose their parent or their environment, and to reap the orphans
+// that were adopted and have died. One look costs a few milliseconds.
+const watchEvery = 2 * time.Second
+
+// entry is one row of the system's process table.
+type entry struct {
+	pid, ppid, sid int
+	start          uint64 // since boot (Linux: ticks) or the epoch (macOS: µs)
+	zombie         bool
+	name           string
+}
+
+// procID tells a process from a later one with the same pid.
+type procID struct {
+	pid   int
+	start uint64
+}
+
+func (e entry) id() procID { return procID{e.pid, e.start} }
+
+func (e entry) proc() Proc { return Proc{PID: e.pid, Name: e.name} }
+
+// platform is what a Family needs on Unix.
+type platform struct {
+	agent procID
+
+	shared atomic.Bool // another family lived beside this one
+
+	mu   sync.Mutex
+	seen map[procID]bool // members at the last look, zombies too
+}
+
+// live are the families of this process that were not swept yet.
+var live = struct {
+	sync.Mutex
+	families map[*Family]bool
+}{families: map[*Family]bool{}}
+
+func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// start starts the agent and notes who it is before it can be reaped.
+func (p *platform) start(f *Family) error {
+	if err := f.cmd.Start(); err != nil {
+		return err
+	}
+	p.agent = procID{pid: f.cmd.Process.Pid}
+	if e, ok := lookup(p.agent.pid); ok {
+		p.agent.start = e.start
+	}
+	p.seen = map[procID]bool{p.agent: true}
+	live.Lock()
+	defer live.Unlock()
+	for other := range live.families {
+		other.platform.shared.Store(true)
+		p.shared.Store(true)
+	}
+	live.families[f] = true
+	return nil
+}
+
+// watch looks at the family now and then while the agent lives.
+func (p *platform) watch(f *Family) {
+	go func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-f.exited:
+				return
+			case <-tick.C:
+				f.remember()
+			}
+		}
+	}()
+}
+
+func (p *platform) interrupt(f *Family) error { return f.cmd.Process.Signal(unix.SIGINT) }
+
+// linger lets the readers go on for d, should others hold the pipes open.
+func (p *platform) linger(f *Family, d time.Duration) {
+	end := time.Now().Add(d)
+	f.stdout.src.src.SetReadDeadline(end)
+	f.stderr.src.SetReadDeadline(end)
+}
+
+func (p *platform) release(f *Family) {
+	live.Lock()
+	defer live.Unlock()
+	delete(live.families, f)
+}
+
+// isAgent reports whether pid is an agent that its own Family waits for.
+func isAgent(pid int) bool {
+	live.Lock()
+	defer live.Unlock()
+	for f := range live.families {
+		if f.platform.agent.pid == pid && !f.hasExited() {
+			return true
+		}
+	}
+	return false
+}
+
+// remember notes who belongs to the family now.
+func (f *Family) remember() {
+	all := processes()
+	f.members(all)
+	f.reap(all)
+}
+
+// members finds the family in a process table: the agent, whoever carries the
+// run's marker, whoever was a member before, and all their descendants.
+//
+// A process that lost its environment (env -i, a daemon that overwrote it) and
+// its parent is taken in too, when it cannot be anybody else's: the orphans
+// that we adopt come from the agent or from our own git, and git leaves the
+// environment as it is (gpg-agent).
+func (f *Family) members(all []entry) []entry {
+	f.platform.mu.Lock()
+	defer f.platform.mu.Unlock()
+	seen := map[procID]bool{}
+	found := closure(all, func(e entry) bool {
+		return e.start >= f.platform.agent.start && f.isRoot(e)
+	})
+	for _, e := range found {
+		seen[e.id()] = true
+	}
+	f.platform.seen = seen
+	return found
+}
+
+func (f *Family) isRoot(e entry) bool {
+	if f.platform.seen[e.id()] {
+		return true
+	}
+	if e.zombie || e.pid == os.Getpid() {
+		return false
+	}
+	env, err := environ(e.pid)
+	if err != nil {
+		return false
+	}
+	if f.o.Marker != "" && hasVar(env, MarkerVar+"="+f.o.Marker) {
+		return true
+	}
+	return !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && lostEnvironment(env)
+}
+
+// closure returns the entries that root accepts and all their descendants,
+// but never this process.
+func closure(all []entry, root func(entry) bool) []entry {
+	children := map[int][]entry{}
+	var found []entry
+	for _, e := range all {
+		children[e.ppid] = append(children[e.ppid], e)
+		if e.pid != os.Getpid() && root(e) {
+			found = append(found, e)
+		}
+	}
+	have := map[int]bool{os.Getpid(): true}
+	for _, e := range found {
+		have[e.pid] = true
+	}
+	for i := 0; i < len(found); i++ {
+		for _, c := range children[found[i].pid] {
+			if !have[c.pid] {
+				have[c.pid] = true
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+// hasVar reports whether a NUL-separated environment holds the variable kv.
+func hasVar(env []byte, kv string) bool {
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if string(v) == kv {
+			return true
+		}
+	}
+	return false
+}
+
+// lostEnvironment reports whether env cannot be what a child of ours inherited.
+func lostEnvironment(env []byte) bool {
+	if os.Getenv("PATH") == "" {
+		return false
+	}
+	return !bytes.HasPrefix(env, []byte("PATH=")) && !bytes.Contains(env, []byte("\x00PATH="))
+}
+
+// killMembers sends SIGKILL to every member but the agent process.
+func (f *Family) killMembers() error {
+	if f.isSwept() {
+		return nil
+	}
+	members := f.members(processes())
+	members = slices.DeleteFunc(members, func(e entry) bool { return e.id() == f.platform.agent })
+	killed, err := killAll(members)
+	f.noteEnded(killed)
+	return err
+}
+
+// isSwept reports whether nothing of the family is left to look for.
+func (f *Family) isSwept() bool {
+	live.Lock()
+	defer live.Unlock()
+	return !live.families[f]
+}
+
+// killAll sends SIGKILL to those of es that still are who they were, and
+// returns them.
+func killAll(es []entry) ([]Proc, error) {
+	var killed []Proc
+	var errs error
+	for _, e := range es {
+		if e.zombie {
+			continue
+		}
+		switch err := signal(e, unix.SIGKILL); {
+		case err == nil:
+			killed = append(killed, e.proc())
+		case !errors.Is(err, unix.ESRCH):
+			errs = errors.CombineErrors(errs, errors.Wrapf(err, "end process %d (%s)", e.pid, e.name))
+		}
+	}
+	return killed, errs
+}
+
+// sweep is Sweep without its bookkeeping. It returns what it left.
+func (f *Family) sweep(ctx context.Context, graceEnd time.Time) []Proc {
+	defer f.platform.release(f)
+	for {
+		all := processes()
+		members := f.members(all)
+		waiting := f.reap(all)
+		var spared []entry
+		if !f.isStopping() {
+			spared = servers(members)
+		}
+		rest := without(members, spared)
+		if !waiting && !slices.ContainsFunc(rest, func(e entry) bool { return f.mustWatch(e, spared) }) {
+			return leftProcs(spared)
+		}
+		if f.isStopping() || !time.Now().Before(graceEnd) {
+			killed, _ := killAll(rest)
+			f.noteEnded(slices.DeleteFunc(killed, func(p Proc) bool { return p.PID == f.PID() }))
+		}
+		if !pause(ctx, lookEvery) {
+			return leftProcs(members)
+		}
+	}
+}
+
+// mustWatch reports whether e keeps a sweep going: it lives, or it is dead and
+// its parent, which may be gone by now, does not look as if it will reap it.
+func (f *Family) mustWatch(e entry, spared []entry) bool {
+	return !e.zombie || !slices.ContainsFunc(spared, func(s entry) bool { return s.pid == e.ppid })
+}
+
+// servers returns the members that listen on a socket and those they work
+// with: the tree below the topmost member that a listener descends from
+// (npm → sh → vite, with esbuild beside it).
+func servers(members []entry) []entry {
+	listening := listeners(members)
+	if len(listening) == 0 {
+		return nil
+	}
+	parent := map[int]int{}
+	for _, e := range members {
+		parent[e.pid] = e.ppid
+	}
+	top := map[int]bool{}
+	for pid := range listening {
+		for {
+			up, ok := parent[pid]
+			if _, member := parent[up]; !ok || !member {
+				break
+			}
+			pid = up
+		}
+		top[pid] = true
+	}
+	return closure(members, func(e entry) bool { return top[e.pid] })
+}
+
+// without returns the entries of es that are not in drop.
+func without(es, drop []entry) []entry {
+	return slices.DeleteFunc(slices.Clone(es), func(e entry) bool {
+		return slices.ContainsFunc(drop, func(d entry) bool { return d.pid == e.pid })
+	})
+}
+
+// leftProcs reports living processes with what they listen on.
+func leftProcs(es []entry) []Proc {
+	listening := listeners(es)
+	var left []Proc
+	for _, e := range es {
+		if !e.zombie {
+			p := e.proc()
+			p.Listens = listening[e.pid]
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// SweepOrphans ends what runs of this state dir left behind when their shim
+// died: processes whose marker is "<stateHash>.<run id>" for a run that held
+// denies, and their descendants. It is called when a shim starts.
+func SweepOrphans(stateHash string, held func(runID string) bool) []Proc {
+	prefix := []byte(MarkerVar + "=" + stateHash + ".")
+	return endMatching(func(env []byte) bool {
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if id, ok := bytes.CutPrefix(v, prefix); ok {
+				return !held(string(id))
+			}
+		}
+		return false
+	})
+}
+
+// EndMarked ends every process that carries marker, and their descendants.
+func EndMarked(marker string) []Proc {
+	return endMatching(func(env []byte) bool { return hasVar(env, MarkerVar+"="+marker) })
+}
+
+// endMatching kills the processes whose environment matches, and their
+// descendants, until none is left, for at most 5 s. This process and its
+// ancestors are exempt: a shim can itself run inside a run.
+func endMatching(match func(env []byte) bool) []Proc {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+	defer cancel()
+	f := &Family{} // no agent: only its list of what was ended is used
+	for {
+		all := processes()
+		above := ancestors(all)
+		found := closure(all, func(e entry) bool {
+			if e.zombie || above[e.pid] {
+				return false
+			}
+			env, err := environ(e.pid)
+			return err == nil && match(env)
+		})
+		found = slices.DeleteFunc(found, func(e entry) bool { return e.zombie || above[e.pid] })
+		f.adopt(found)
+		f.reap(all)
+		if len(found) == 0 {
+			return f.ended
+		}
+		killed, _ := killAll(found)
+		f.noteEnded(killed)
+		if !pause(ctx, lookEvery) {
+			return f.ended
+		}
+	}
+}
+
+// adopt adds es to the members that were seen.
+func (f *Family) adopt(es []entry) {
+	if f.platform.seen == nil {
+		f.platform.seen = map[procID]bool{}
+	}
+	for _, e := range es {
+		f.platform.seen[e.id()] = true
+	}
+}
+
+// ancestors returns the pids of this process and all above it.
+func ancestors(all []entry) map[int]bool {
+	parent := map[int]int{}
+	for _, e := range all {
+		parent[e.pid] = e.ppid
+	}
+	above := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !above[pid]; pid = parent[pid] {
+		above[pid] = true
+	}
+	return above
+}
+
+// readAvailable reads what is in the pipe without waiting; 0 when it is empty.
+func readAvailable(src *os.File, p []byte) (n int, err error) {
+	src.SetReadDeadline(time.Time{}) // a passed deadline would refuse the read
+	conn, err := src.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	readErr := conn.Read(func(fd uintptr) bool {
+		n, err = unix.Read(int(fd), p)
+		return !errors.Is(err, unix.EINTR)
+	})
+	return max(n, 0), errors.CombineErrors(readErr, err)
+}
+
+// exitOf translates how a process ended.
+func exitOf(s *os.ProcessState) agent.Exit {
+	exit := agent.Exit{Code: s.ExitCode()}
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		exit.Signal = unix.SignalName(w.Signal())
+	}
+	return exit
+}
+
+// startError says why the agent did not start.
+func startError(o Options, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT) && !isDir(o.Dir):
+		return errors.WithHint(errors.Newf("the working directory %s does not exist", o.Dir), "start slidewrite in an existing folder")
+	case errors.Is(err, unix.ENOENT) && isFile(o.Bin):
+		return errors.WithHintf(errors.Newf("%s cannot run: the interpreter or loader it names is missing", o.Bin), "reinstall %s for this system", o.Bin)
+	case errors.Is(err, unix.ENOENT), errors.Is(err, exec.ErrNotFound):
+		return errors.WithHint(errors.Mark(errors.Newf("%s does not exist", o.Bin), ErrNotFound), "install it, or name another one with --claude-bin")
+	case errors.Is(err, unix.EACCES):
+		return errors.WithHintf(errors.Newf("%s is not executable", o.Bin), "chmod +x %s", o.Bin)
+	case errors.Is(err, unix.ENOEXEC):
+		return errors.WithHintf(errors.Newf("%s is not a program for this machine", o.Bin), "reinstall %s for this processor", o.Bin)
+	case errors.Is(err, unix.E2BIG):
+		return errors.WithHint(errors.Newf("the command line and environment of %s are too long", o.Bin), "unset the large environment variables")
+	}
+	return errors.Wrapf(err, "start %s", o.Bin)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return path == "" || err == nil && info.IsDir()
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
