@@ -59,7 +59,11 @@ type Snapshot struct {
 	Taken   time.Time       `json:"taken"`             // when it was complete
 	Unknown []string        `json:"unknown,omitempty"` // paths that could not be read or filtered, nested repositories
 	Large   map[string]Stat `json:"large,omitempty"`   // untracked files over the limits
+	Cleared []string        `json:"cleared,omitempty"` // assume-unchanged or skip-worktree paths that were on disk
+	Exclude string          `json:"exclude,omitempty"` // patterns of the repository's info/exclude
 	Notes   []Note          `json:"-"`
+
+	diff *treeDiff // from before, where SnapshotAfter has compared already
 }
 
 // Note is one sentence for the user, with a machine word.
@@ -183,7 +187,7 @@ var (
 	_ func(*Repo, context.Context, *Snapshot, *Snapshot) (*Change, error)    = (*Repo).Change
 	_ func(*Repo, *Change, ToolLog)                                          = (*Repo).MarkYours
 	_ func(*Repo, context.Context, string, string, []string) ([]byte, error) = (*Repo).Diff
-	_ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
-	_ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo
-	_ func(*Repo, context.Context, Intent) (Recovery, error)                 = (*Repo).Recover
+	// _ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
+	// _ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo
+	// _ func(*Repo, context.Context, Intent) (Recovery, error)                 = (*Repo).Recover
 )

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/errors"
 )
@@ -24,6 +25,7 @@ type Repo struct {
 	dir    string // real path of the folder that was opened: top or below
 	gitDir string // absolute; of a linked worktree, its own
 	common string // absolute; equals gitDir but in a linked worktree
+	sha256 bool   // object ids are SHA-256
 	env    []string
 }
 
@@ -38,6 +40,7 @@ type Error struct {
 	Args   []string // without the fixed options
 	Exit   int      // -1 when it did not start or was ended by a signal
 	Stderr string   // trimmed
+	cause  error    // why it did not start (exec.ErrNotFound, a missing folder)
 }
 
 func (e *Error) Error() string {
@@ -48,6 +51,9 @@ func (e *Error) Error() string {
 	return "git " + strings.Join(e.Args, " ") + ": " + msg
 }
 
+// Unwrap is the reason why git did not start, nil when it ran.
+func (e *Error) Unwrap() error { return e.cause }
+
 // call is one git command. Its zero value plus args is the common case.
 type call struct {
 	stdin   []byte
@@ -56,12 +62,12 @@ type call struct {
 	globs   bool     // without --literal-pathspecs (check-ignore refuses it)
 	dir     string   // working directory, default r.top
 	okExits []int    // exit codes besides 0 that are an answer, not a failure
+	hooks   bool     // with the user's core.hooksPath: to find the hooks or to run them
 }
 
 // fixed are the options of every git command of ours: no hook, no monitor, no
 // CRLF veto, no split index and no quoted path may change what we see.
 var fixed = []string{
-	"-c", "core.hooksPath=" + os.DevNull,
 	"-c", "core.fsmonitor=false",
 	"-c", "core.safecrlf=false",
 	"-c", "core.splitIndex=false",
@@ -77,6 +83,9 @@ func (r *Repo) git(ctx context.Context, c call, args ...string) ([]byte, error) 
 // gitExit is git with the exit code, for commands whose code is an answer.
 func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int, error) {
 	full := append([]string{"--no-pager"}, fixed...)
+	if !c.hooks {
+		full = append(full, "-c", "core.hooksPath="+os.DevNull)
+	}
 	for _, kv := range c.config {
 		full = append(full, "-c", kv)
 	}
@@ -84,6 +93,7 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		full = append(full, "--literal-pathspecs")
 	}
 	cmd := exec.CommandContext(ctx, "git", append(full, args...)...)
+	cmd.WaitDelay = 5 * time.Second // a filter that outlives git must not hold its pipes
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = r.top
@@ -102,10 +112,12 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		return nil, -1, errors.Wrapf(ctx.Err(), "git %s", args[0])
 	}
 	code := -1
+	var cause error
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
-	} else if stderr.Len() == 0 {
+	} else {
+		cause = err
 		stderr.WriteString(err.Error())
 	}
 	for _, ok := range c.okExits {
@@ -113,7 +125,7 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 			return stdout.Bytes(), code, nil
 		}
 	}
-	return stdout.Bytes(), code, &Error{Args: args, Exit: code, Stderr: strings.TrimSpace(stderr.String())}
+	return stdout.Bytes(), code, &Error{Args: args, Exit: code, Stderr: strings.TrimSpace(stderr.String()), cause: cause}
 }
 
 // localEnvVars are the variables of `git rev-parse --local-env-vars` (git
@@ -129,12 +141,19 @@ var localEnvVars = map[string]bool{
 	"GIT_NOGLOB_PATHSPECS": true, "GIT_ICASE_PATHSPECS": true, "GIT_QUARANTINE_PATH": true,
 }
 
+// ownVars are variables that we set ourselves or that would change what git
+// prints to us.
+var ownVars = map[string]bool{
+	"GIT_OPTIONAL_LOCKS": true, "GIT_TERMINAL_PROMPT": true, "LC_ALL": true, "LANGUAGE": true,
+	"GIT_DIFF_OPTS": true, "GIT_EXTERNAL_DIFF": true, "GIT_PAGER": true,
+}
+
 // gitEnv is environ made safe for our git commands.
 func gitEnv(environ []string) []string {
 	var env []string
 	for _, kv := range environ {
 		key, _, _ := strings.Cut(kv, "=")
-		if localEnvVars[key] || key == "GIT_OPTIONAL_LOCKS" || key == "GIT_TERMINAL_PROMPT" || key == "LC_ALL" || key == "LANGUAGE" {
+		if localEnvVars[key] || ownVars[key] {
 			continue
 		}
 		env = append(env, kv)

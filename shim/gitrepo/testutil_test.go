@@ -318,10 +318,10 @@ func (r *testRepo) disk() map[string]string {
 	return files
 }
 
-// equal compares two string slices or maps by their printed form and shows both.
+// equal compares two plain values by their Go syntax and shows both.
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", want); g != w {
+	if g, w := fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want); g != w {
 		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
 	}
 }

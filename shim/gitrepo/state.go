@@ -1,0 +1,303 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+)
+
+// Open finds the repository that dir lies in. dir may be a folder below the
+// top level, a linked worktree, or a symbolic link to one of them.
+//
+// Errors: ErrNone, ErrUnsafe (its hint is the command that allows the
+// repository), ErrBare; else git is missing, too old or the folder cannot be
+// read. Costs one git process.
+func Open(ctx context.Context, dir string) (*Repo, error) {
+	real, err := realPath(dir)
+	if err != nil {
+		return nil, errors.Wrapf(err, "open the repository at %s", dir)
+	}
+	r := &Repo{dir: real, env: gitEnv(os.Environ())}
+	out, err := r.git(ctx, call{dir: real}, "rev-parse",
+		"--is-bare-repository", "--is-inside-work-tree", "--show-object-format", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if err != nil {
+		return nil, openError(err, real, lines)
+	}
+	r.sha256 = lines[2] == "sha256"
+	places := lines[3:]
+	if len(places) != 3 {
+		if places, err = r.locateOneByOne(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.locate(places[0], places[1], places[2]); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// realPath is the absolute path without symbolic links of an existing folder.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder")
+	}
+	return real, err
+}
+
+// locateOneByOne asks for each place by itself: a path holds a newline.
+func (r *Repo) locateOneByOne(ctx context.Context) ([]string, error) {
+	var lines []string
+	for _, what := range []string{"--absolute-git-dir", "--git-common-dir", "--show-toplevel"} {
+		out, err := r.git(ctx, call{dir: r.dir}, "rev-parse", what)
+		if err != nil {
+			return nil, errors.Wrap(err, "find the repository's folders")
+		}
+		lines = append(lines, strings.TrimSuffix(string(out), "\n"))
+	}
+	return lines, nil
+}
+
+// locate fills in the folders as git printed them.
+func (r *Repo) locate(gitDir, common, top string) error {
+	var err error
+	if r.top, err = realPath(filepath.FromSlash(top)); err != nil {
+		return errors.Wrap(err, "open the working tree")
+	}
+	r.gitDir = filepath.FromSlash(gitDir)
+	r.common = filepath.FromSlash(common) // relative to the folder we asked from
+	if !filepath.IsAbs(r.common) {
+		r.common = filepath.Join(r.dir, r.common)
+	}
+	if _, err := os.Lstat(filepath.Join(r.top, ".git")); err != nil {
+		// core.worktree points elsewhere: from there git would not find its way back.
+		r.env = append(r.env, "GIT_DIR="+r.gitDir, "GIT_WORK_TREE="+r.top)
+	}
+	return nil
+}
+
+// openError puts git's refusal into our words. lines are what rev-parse
+// printed before it gave up: "true" or "false" for bare, then for inside a
+// working tree.
+func openError(err error, dir string, lines []string) error {
+	var gitErr *Error
+	if !errors.As(err, &gitErr) {
+		return err
+	}
+	switch msg := gitErr.Stderr; {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.WithHint(errors.Wrap(err, "git is not installed or not on PATH"), "install git (https://git-scm.com/downloads)")
+	case strings.Contains(msg, "dubious ownership") || strings.Contains(msg, "is owned by someone else"):
+		return errors.WithHint(errors.Wrapf(ErrUnsafe, "%s", dir), safeDirectoryFix(msg, dir))
+	case lines[0] == "true" || strings.Contains(msg, "cannot use bare repository"):
+		return errors.Wrapf(ErrBare, "%s", dir)
+	case strings.Contains(msg, "not a git repository"):
+		return errors.WithHint(errors.Wrapf(ErrNone, "%s", dir), "git init")
+	case len(lines) > 1 && lines[1] == "false":
+		return errors.WithHint(errors.Wrapf(ErrNone, "%s is inside a .git folder", dir), "open the project's own folder")
+	}
+	return errors.Wrapf(err, "open the repository at %s", dir)
+}
+
+// safeDirectoryFix is the command that git itself proposes; it knows how the
+// path must be written on this system.
+func safeDirectoryFix(stderr, dir string) string {
+	for _, line := range strings.Split(stderr, "\n") {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "git config --global --add safe.directory ") {
+			return line
+		}
+	}
+	return "git config --global --add safe.directory " + shellQuote(dir)
+}
+
+// shellQuote quotes a path for a POSIX shell where it needs it.
+func shellQuote(s string) string {
+	plain := strings.IndexFunc(s, func(c rune) bool {
+		return !(c == '/' || c == '.' || c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+	}) < 0
+	if plain && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// StateOf is what /meta shows for a repository that could not be opened: err
+// is an error of Open.
+func StateOf(err error) State {
+	fix := strings.Join(errors.GetAllHints(err), "; ")
+	switch {
+	case errors.Is(err, ErrUnsafe):
+		return State{State: "unsafe", Detail: "git does not trust this repository: somebody else owns it", Fix: fix}
+	case errors.Is(err, ErrBare):
+		return State{State: "bare", Detail: ErrBare.Error()}
+	case errors.Is(err, ErrNone):
+		return State{State: "none", Detail: "not a git repository: runs work, but there is no change list, commit or undo", Fix: fix}
+	}
+	return State{State: "none", Detail: err.Error(), Fix: fix}
+}
+
+// State tells what the repository is in the middle of, for people. Costs two
+// git processes, one after the other but for the hooks.
+func (r *Repo) State(ctx context.Context) State {
+	hooks := make(chan bool, 1)
+	go func() { hooks <- r.hasCommitHooks(ctx) }()
+	out, err := r.git(ctx, call{}, "status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind",
+		"-unormal", "--no-renames", "--ignore-submodules=dirty")
+	if err != nil {
+		<-hooks
+		return StateOf(openError(err, r.dir, []string{""}))
+	}
+	s := parseBranch(out)
+	s.Hooks = <-hooks
+	if op, detail := r.operation(ctx); op != "" {
+		s.State, s.Detail = op, detail
+	}
+	return s
+}
+
+// parseBranch reads `status --porcelain=v2 -z --branch`: "# branch.oid <id or
+// (initial)>", "# branch.head <name or (detached)>", then the changed paths.
+func parseBranch(out []byte) State {
+	s := State{State: "ok"}
+	for _, rec := range bytes.Split(out, []byte{0}) {
+		switch line := string(rec); {
+		case line == "":
+		case line == "# branch.oid (initial)":
+			s.State, s.Detail = "unborn", "no commit yet: the first run makes the first one"
+		case line == "# branch.head (detached)":
+			s.State, s.Detail = "detached", "HEAD is detached: commits go on no branch"
+		case strings.HasPrefix(line, "# branch.head "):
+			s.Branch = strings.TrimPrefix(line, "# branch.head ")
+		case !strings.HasPrefix(line, "# "):
+			s.Dirty = true
+		}
+	}
+	return s
+}
+
+// operations are git's own marks of something half done, most telling first.
+// am and rebase share a folder; "applying" in it tells am. A sequence of
+// cherry-picks or reverts stands still between two commits with nothing but
+// its to-do list.
+var operations = []struct{ file, state, detail string }{
+	{"rebase-merge", "rebasing", "a rebase is in progress"},
+	{"rebase-apply/applying", "am", "git am is in progress"},
+	{"rebase-apply", "rebasing", "a rebase is in progress"},
+	{"MERGE_HEAD", "merging", "a merge is in progress"},
+	{"CHERRY_PICK_HEAD", "merging", "a cherry-pick is in progress"},
+	{"REVERT_HEAD", "reverting", "a revert is in progress"},
+	{"BISECT_LOG", "bisecting", "a bisect is in progress"},
+	{"index.lock", "locked", "another git command holds the index (index.lock)"},
+}
+
+// operation names what is half done, "" for nothing. No commit is made then.
+func (r *Repo) operation(ctx context.Context) (state, detail string) {
+	for _, op := range operations {
+		if r.hasGitFile(op.file) || r.hasPseudoRef(ctx, op.file) {
+			return op.state, op.detail
+		}
+	}
+	todo, err := os.ReadFile(filepath.Join(r.gitDir, "sequencer", "todo"))
+	switch {
+	case err != nil:
+		return "", ""
+	case bytes.HasPrefix(todo, []byte("revert ")):
+		return "reverting", "a sequence of reverts is in progress"
+	}
+	return "merging", "a sequence of cherry-picks is in progress"
+}
+
+func (r *Repo) hasGitFile(name string) bool {
+	_, err := os.Lstat(filepath.Join(r.gitDir, filepath.FromSlash(name)))
+	return err == nil
+}
+
+// hasPseudoRef asks git for the heads that repositories with reftables keep
+// outside of files (git 2.45 and later).
+func (r *Repo) hasPseudoRef(ctx context.Context, name string) bool {
+	if name != "CHERRY_PICK_HEAD" && name != "REVERT_HEAD" {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(r.common, "reftable")); err != nil {
+		return false
+	}
+	_, err := r.git(ctx, call{}, "rev-parse", "--verify", "--quiet", name)
+	return err == nil
+}
+
+// commitHooks are the hooks that `git commit` would run.
+var commitHooks = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"}
+
+// hasCommitHooks tells whether `git commit` would run a hook here.
+func (r *Repo) hasCommitHooks(ctx context.Context) bool {
+	dir, err := r.hooksDir(ctx)
+	if err != nil {
+		return false
+	}
+	for _, name := range commitHooks {
+		if isHook(filepath.Join(dir, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hooksDir is the folder git takes its hooks from, core.hooksPath honoured.
+// Costs one git process.
+func (r *Repo) hooksDir(ctx context.Context) (string, error) {
+	out, err := r.git(ctx, call{hooks: true}, "rev-parse", "--git-path", "hooks")
+	if err != nil {
+		return "", errors.Wrap(err, "find the repository's hooks")
+	}
+	dir := filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.top, dir)
+	}
+	return dir, nil
+}
+
+// isHook tells whether git would run this file: executable, or on Windows
+// just there (there is no such bit).
+func isHook(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
+}
+
+// head is where HEAD stands. Costs one git process, two when unborn.
+func (r *Repo) head(ctx context.Context) (Head, error) {
+	out, err := r.git(ctx, call{}, "rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+	if err == nil {
+		commit, ref, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+		if ref == "HEAD" {
+			ref = ""
+		}
+		return Head{Ref: ref, Commit: commit}, nil
+	}
+	ref, symErr := r.git(ctx, call{}, "symbolic-ref", "--quiet", "HEAD")
+	if symErr != nil {
+		return Head{}, errors.Wrap(err, "read HEAD")
+	}
+	name := strings.TrimSuffix(string(ref), "\n")
+	if _, broken := r.git(ctx, call{}, "rev-parse", "--verify", "--quiet", name); broken == nil {
+		return Head{}, errors.Wrap(err, "read HEAD")
+	}
+	return Head{Ref: name}, nil
+}
