@@ -1,0 +1,45 @@
+// Package claude drives Anthropic's claude CLI: its command line, the
+// stream-json conversation on its stdin, the mapping of its stdout to events,
+// its model list and its sign-in state.
+//
+//	claude.go    identity
+//	args.go      Spec → command line (data, nothing is started)
+//	env.go       which variables of the shim the agent must not see
+//	converse.go  stdin: initialize, one user message, interrupt, when to close
+//	wire.go      the JSON shapes that are read, with their sources
+//	fast.go      the short way for plain text_delta lines
+//	map.go       stdout line → events; text, usage, retries, start, result
+//	tools.go     tool calls and their results
+//	errors.go    failures → code and fix
+//	models.go    models, sign-in and billing, asked of the CLI itself
+//
+// Everything but models.go is pure: no I/O, no clock. It leaves processes to
+// agent/process and the story of a run to run.
+//
+// Behaviour was measured on claude 2.1.332 and 2.1.197; "332" and "197" in
+// comments mean those. Fixtures are in fakeagents/fixtures/claude.
+package claude
+
+import (
+	"github.com/slidewrite/slidewrite/shim/agent"
+)
+
+// Claude is the claude CLI. It holds no state; the zero value works.
+type Claude struct{}
+
+// New returns the claude adapter.
+func New() Claude { return Claude{} }
+
+var (
+	_ agent.Agent      = Claude{}
+	_ agent.Discoverer = Claude{}
+)
+
+// Provider is what a request names.
+func (Claude) Provider() string { return "anthropic" }
+
+// Label is the provider's name for people.
+func (Claude) Label() string { return "Anthropic" }
+
+// Name is the name of the binary.
+func (Claude) Name() string { return "claude" }
