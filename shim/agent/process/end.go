@@ -120,8 +120,8 @@ func (f *Family) exitsWithin(ctx context.Context, d time.Duration, early <-chan 
 }
 
 // Sweep ends what is left of the family after the agent's exit. What is left
-// gets grace to end by itself (Grace after a normal end; none after a stop)
-// and is then killed, again and again until nothing is left, for at most 5 s.
+// gets grace, counted from the exit, to end by itself (Grace after a normal
+// end; none after a stop) and is then killed, again and again until nothing is left, for at most 5 s.
 //
 // After a normal end, processes that listen on a socket are spared and
 // reported. A stop that comes while Sweep waits ends the waiting and the
@@ -133,10 +133,20 @@ func (f *Family) Sweep(ctx context.Context, grace time.Duration) Swept {
 	defer f.sweepMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, grace+sweepLimit)
 	defer cancel()
-	left := f.sweep(ctx, time.Now().Add(grace))
+	left := f.sweep(ctx, f.graceEnd(grace))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return Swept{Ended: append([]Proc(nil), f.ended...), Left: left}
+}
+
+// graceEnd is grace after the agent's exit, or after now while it lives.
+func (f *Family) graceEnd(grace time.Duration) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.exitedAt.IsZero() {
+		return time.Now().Add(grace)
+	}
+	return f.exitedAt.Add(grace)
 }
 
 // noteEnded adds killed processes to what Sweep reports, each once.

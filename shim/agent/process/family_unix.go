@@ -240,7 +240,7 @@ func killAll(es []entry) ([]Proc, error) {
 		if e.zombie {
 			continue
 		}
-		switch err := signal(e, unix.SIGKILL); {
+		switch err := send(e, unix.SIGKILL); {
 		case err == nil:
 			killed = append(killed, e.proc())
 		case !errors.Is(err, unix.ESRCH):

@@ -35,8 +35,9 @@ const (
 	// defaultMaxLine is the longest stdout line that is handed over, in bytes.
 	defaultMaxLine = 32 << 20
 	// lingerAfterExit is how long the pipes are read after the agent's own
-	// exit, when something it left behind holds their other ends.
-	lingerAfterExit = 2 * time.Second
+	// exit, when something it left behind holds their other ends. What the
+	// agent itself wrote is in the pipe by then and is read in any case.
+	lingerAfterExit = 500 * time.Millisecond
 )
 
 // Options say what to start.
@@ -47,6 +48,8 @@ type Options struct {
 	Dir     string   // working directory
 	Marker  string   // value of SLIDEWRITE_RUN, "" for none
 	MaxLine int      // longest line in bytes, 0 = 32 MiB
+
+	linger time.Duration // 0 = lingerAfterExit; tests shorten it
 }
 
 // Family is one agent process and all that descends from it. ReadLine belongs
@@ -62,6 +65,7 @@ type Family struct {
 
 	mu       sync.Mutex
 	exit     agent.Exit
+	exitedAt time.Time
 	stopping bool   // the end is wanted
 	ended    []Proc // what was killed beside the agent itself
 
@@ -78,6 +82,9 @@ type Family struct {
 func Start(o Options) (*Family, error) {
 	if o.MaxLine == 0 {
 		o.MaxLine = defaultMaxLine
+	}
+	if o.linger == 0 {
+		o.linger = lingerAfterExit
 	}
 	prepareOnce()
 	f := &Family{o: o, exited: make(chan struct{})}
@@ -104,7 +111,7 @@ func Start(o Options) (*Family, error) {
 func (f *Family) PID() int { return f.cmd.Process.Pid }
 
 // Wait waits for the agent process itself and for the end of its stderr, at
-// most 2 s longer when a grandchild holds that open.
+// most half a second longer when a grandchild holds that open.
 func (f *Family) Wait() agent.Exit {
 	<-f.exited
 	<-f.stderr.done
@@ -171,9 +178,10 @@ func (f *Family) waitAgent() {
 	f.mu.Lock()
 	f.exit = exitOf(f.cmd.ProcessState)
 	f.exit.Stopped = f.stopping
+	f.exitedAt = time.Now()
 	f.mu.Unlock()
 	f.stdin.abandon()
-	f.platform.linger(f, lingerAfterExit)
+	f.platform.linger(f, f.o.linger)
 	close(f.exited)
 }
 

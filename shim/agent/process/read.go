@@ -37,8 +37,8 @@ type Line struct {
 // It reads the pipe directly, so the pipe is drained as fast as the caller
 // asks: the caller must never wait for a client between two calls.
 //
-// After the agent's exit a pipe that a grandchild holds open is read for at
-// most 2 s more.
+// After the agent's exit a pipe that a grandchild holds open is read for half
+// a second more.
 func (f *Family) ReadLine() (Line, error) { return f.stdout.next() }
 
 type lineReader struct {

@@ -84,8 +84,8 @@ func parseProcArgs(raw []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// signal sends sig to e, unless its pid has gone to another process.
-func signal(e entry, sig unix.Signal) error {
+// send sends sig to e, unless its pid has gone to another process.
+func send(e entry, sig unix.Signal) error {
 	if now, ok := lookup(e.pid); !ok || now.start != e.start || now.zombie {
 		return unix.ESRCH
 	}

@@ -93,8 +93,8 @@ func environ(pid int) ([]byte, error) {
 	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }
 
-// signal sends sig to e, unless its pid has gone to another process.
-func signal(e entry, sig unix.Signal) error {
+// send sends sig to e, unless its pid has gone to another process.
+func send(e entry, sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(e.pid, 0)
 	if err == nil {
 		defer unix.Close(fd)
