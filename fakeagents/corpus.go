@@ -1,6 +1,7 @@
 package fakeagents
 
 import (
+	"embed"
 	"io/fs"
 	"path"
 	"sort"
@@ -8,6 +9,21 @@ import (
 
 	"github.com/cockroachdb/errors"
 )
+
+//go:embed fixtures/claude/real/2.1.332/demo.txtar
+var demoFiles embed.FS
+
+// DemoCase is the name of the fixture that "slidewrite demo" plays.
+const DemoCase = "claude/real/2.1.332/demo"
+
+// Demo is the corpus of the product binary: DemoCase alone.
+func Demo() Corpus {
+	sub, err := fs.Sub(demoFiles, "fixtures")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return NewCorpus(sub)
+}
 
 // Corpus is a set of fixtures in folders <agent>/<provenance>/<version>.
 type Corpus struct{ trees []fs.FS }

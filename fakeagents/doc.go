@@ -51,7 +51,7 @@
 //
 // # Placeholders
 //
-// {{REPO}} {{REPO_ENC}} {{SESSION}} {{UUID:n}} {{TIME}} {{EPOCH}} {{HOME}} {{TMP}} {{PORT}} {{KEY}}
+// {{REPO}} {{REPO_ENC}} {{SESSION}} {{UUID:n}} {{TIME}} {{HOME}} {{TMP}} {{PORT}} {{KEY}}
 // {{DATE}} {{EMAIL}} stand for values that differ from run to run and are filled in when
 // a fixture is played; {{ELIDED}} for long text of the vendor's (prompts, tool
 // schemas) that no test needs; {{REPEAT:x:n}} for n times the character x,

@@ -62,7 +62,7 @@ type Input struct {
 // time the next line could be read.
 type Effect struct {
 	After int    `json:"after"`
-	Path  string `json:"path"` // relative to the working directory, "/" separators; may leave it with ".."
+	Path  string `json:"path,omitempty"` // relative to the working directory, "/" separators; may leave it with ".."
 
 	// Exactly one of these says what becomes of it.
 	Write   *string   `json:"write,omitempty"`
@@ -71,6 +71,7 @@ type Effect struct {
 	Symlink string    `json:"symlink,omitempty"`
 	Delete  bool      `json:"delete,omitempty"`
 	Mkdir   bool      `json:"mkdir,omitempty"`
+	Run     []string  `json:"run,omitempty"` // a git command line, for what is no file: a commit, a branch switch; Path is ""
 
 	Mode string `json:"mode,omitempty"` // octal; with Write and Base64 0644 when absent; alone a chmod
 }
@@ -182,13 +183,15 @@ func (f *Fixture) section(s File) (err error) {
 		case "repo":
 			f.Repo = append(f.Repo, s)
 		case "disk":
+			s.Data, err = expandRepeats(s.Data)
 			f.Disk = append(f.Disk, s)
 		case "before":
+			s.Data, err = expandRepeats(s.Data)
 			f.Before = append(f.Before, s)
 		default:
-			return errors.New("unknown section")
+			err = errors.New("unknown section")
 		}
-		return nil
+		return err
 	}
 	switch s.Path {
 	case "argv":
@@ -268,7 +271,7 @@ func parseEffects(b []byte) ([]Effect, error) {
 
 func (e Effect) check() error {
 	n := 0
-	for _, set := range []bool{e.Write != nil, e.Base64 != nil, e.Replace != nil, e.Symlink != "", e.Delete, e.Mkdir} {
+	for _, set := range []bool{e.Write != nil, e.Base64 != nil, e.Replace != nil, e.Symlink != "", e.Delete, e.Mkdir, e.Run != nil} {
 		if set {
 			n++
 		}
@@ -276,8 +279,8 @@ func (e Effect) check() error {
 	if n == 0 && e.Mode != "" {
 		n = 1
 	}
-	if n != 1 || e.Path == "" {
-		return errors.Newf("effect on %q after line %d must say exactly one of write, base64, replace, symlink, delete, mkdir, or a mode alone", e.Path, e.After)
+	if n != 1 || (e.Path == "") != (e.Run != nil) {
+		return errors.Newf("effect on %q after line %d must say exactly one of write, base64, replace, symlink, delete, mkdir, run, or a mode alone", e.Path, e.After)
 	}
 	return nil
 }
@@ -316,6 +319,20 @@ func parseSection(sec txtar.File) (File, error) {
 		f.Data = bytes.TrimSuffix(f.Data, []byte("\n"))
 	}
 	return f, nil
+}
+
+// ParseFiles reads a txtar whose sections are files, with the options of
+// section names: a sample repository.
+func ParseFiles(data []byte) ([]File, error) {
+	var files []File
+	for _, sec := range txtar.Parse(data).Files {
+		f, err := parseSection(sec)
+		if err != nil {
+			return nil, errors.Wrapf(err, "section %q", sec.Name)
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }
 
 func unescape(s string) (string, error) {
@@ -399,6 +416,9 @@ func (f *Fixture) Format() []byte {
 	}{{"repo", f.Repo}, {"before", f.Before}, {"disk", f.Disk}} {
 		for _, file := range folder.files {
 			file.Path = folder.name + "/" + file.Path
+			if folder.name != "repo" {
+				file.Data = collapseRepeats(file.Data)
+			}
 			ar.Files = append(ar.Files, formatSection(file))
 		}
 	}

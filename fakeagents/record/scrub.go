@@ -45,6 +45,7 @@ var (
 	epochRE  = regexp.MustCompile(`(:\s*|=)(1[78]\d{11})\b`)
 	emailRE  = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}\b`)
 	msRE     = regexp.MustCompile(`"([A-Za-z_]*(?:_ms|Ms))":\s*[0-9.]+`)
+	totalRE  = regexp.MustCompile(`"(total[A-Za-z]*Duration[A-Za-z]*)":\s*[0-9.]+`)
 	pidRE    = regexp.MustCompile(`"pid":\s*[0-9]+`)
 	sockRE   = regexp.MustCompile(`cc-socks/[0-9]+\.sock`)
 	lengthRE = regexp.MustCompile(`"description":"((?:[^"\\]|\\.){160,})"`)
@@ -68,12 +69,13 @@ func (s *Scrubber) Scrub(b []byte) []byte {
 	b = emailRE.ReplaceAll(b, []byte("{{EMAIL}}"))
 	b = timeRE.ReplaceAll(b, []byte("{{TIME}}"))
 	b = dayRE.ReplaceAll(b, []byte("{{DATE}}"))
-	b = epochRE.ReplaceAll(b, []byte("${1}{{EPOCH}}"))
+	b = epochRE.ReplaceAll(b, []byte("${1}1764500000000"))
 	b = uuidRE.ReplaceAllFunc(b, s.uuid)
 	for _, id := range idREs {
 		b = id.re.ReplaceAllFunc(b, func(m []byte) []byte { return s.number(m, id.format) })
 	}
 	b = msRE.ReplaceAllFunc(b, fixedDuration)
+	b = totalRE.ReplaceAll(b, []byte(`"${1}":100`))
 	b = pidRE.ReplaceAll(b, []byte(`"pid":1`))
 	return sockRE.ReplaceAll(b, []byte("cc-socks/1.sock"))
 }
