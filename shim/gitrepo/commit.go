@@ -1,0 +1,448 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors"
+)
+
+// atStep is called between any two steps of a commit or an undo; the tests
+// end the process there.
+var atStep = func(step string) {}
+
+// recomputes is how often a commit is computed anew when HEAD moves between
+// our look at it and the move of the ref.
+const recomputes = 3
+
+// Author of our commits, unless the user wants them under their own name.
+const (
+	authorName  = "Slide Write"
+	authorEmail = "slide-write@local"
+)
+
+// signPatience is how long commit-tree -S may wait for a signing program.
+const signPatience = 20 * time.Second
+
+// commitIntent is what recovery needs of a commit, the Data of an Intent.
+type commitIntent struct {
+	Head  Head                   `json:"head"`            // on top of which
+	New   string                 `json:"new,omitempty"`   // the commit; "" = there is only the lock yet
+	Index map[string]indexChange `json:"index,omitempty"` // keys are raw bytes, see rawKeys
+}
+
+// Commit makes one commit of exactly the run's change on top of HEAD. The
+// user's own staged, unstaged and untracked work, in other files and in the
+// same ones, stays what it was; the working tree is not touched (but by the
+// repository's hooks, with Verify: then req.Change is made to hold what they
+// rewrote).
+//
+// A *Refusal says that no commit was made and why, in words for the user; any
+// other error is git or the disk failing. In both cases HEAD and the index are
+// as they were. Once it has begun it is not cancelled by ctx (but while a hook
+// runs).
+func (r *Repo) Commit(ctx context.Context, req CommitRequest) (*CommitResult, error) {
+	c := &committer{r: r, req: req}
+	if req.Record == nil {
+		c.req.Record = func(Intent) error { return nil }
+	}
+	var err error
+	if c.lock, err = r.lockFor(req.RunID); err != nil {
+		return nil, err
+	}
+	if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	for range recomputes {
+		verified := ""
+		if req.Verify {
+			if verified, err = c.verify(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err := c.locked(context.WithoutCancel(ctx), verified)
+		if !errors.Is(err, errUnverified) {
+			return result, err
+		}
+	}
+	return nil, &Refusal{Message: "HEAD keeps moving while the hooks run; nothing was committed", Fix: "commit the edits yourself"}
+}
+
+// errUnverified: the tree to commit is not the one the hooks saw.
+var errUnverified = errors.New("the tree is not the one that the hooks saw")
+
+// committer is one Commit under way.
+type committer struct {
+	r       *Repo
+	req     CommitRequest
+	lock    *indexLock
+	signing []string // options of commit-tree
+	hooks   bool     // the repository has commit hooks
+	message string   // as the commit-msg hook left it
+}
+
+// prepare reads what does not depend on HEAD.
+func (c *committer) prepare(ctx context.Context) error {
+	c.message = strings.ReplaceAll(c.req.Message, "\x00", "") // commit-tree refuses NUL
+	if err := c.refuseOperation(ctx); err != nil {
+		return err
+	}
+	return together(
+		func() (err error) { c.signing, err = c.signOptions(ctx); return },
+		func() error { c.hooks = c.r.hasCommitHooks(ctx); return nil },
+	)
+}
+
+// refuseOperation refuses to commit in the middle of the user's merge, rebase
+// and so on: it would conclude or disturb it.
+func (c *committer) refuseOperation(ctx context.Context) error {
+	state, detail := c.r.operation(ctx)
+	if state == "" || state == "locked" {
+		return nil
+	}
+	return &Refusal{
+		Message: detail + "; the edits are in the working tree, but were not committed",
+		Fix:     "finish or abort it, then commit the edits yourself",
+	}
+}
+
+// signOptions are commit-tree's options where commit.gpgSign asks for a
+// signature. Our committer is no key's owner: without user.signingKey the
+// user's own address picks the key.
+func (c *committer) signOptions(ctx context.Context) ([]string, error) {
+	out, _, err := c.r.gitExit(ctx, call{okExits: []int{1}}, "config", "-z", "--get-regexp",
+		`^(commit\.gpgsign|user\.signingkey|user\.email|gpg\.format)$`)
+	if err != nil {
+		return nil, err
+	}
+	config := parseConfig(out)
+	if !configTrue(config, "commit.gpgsign") {
+		return nil, nil
+	}
+	if format := config["gpg.format"]; config["user.signingkey"] == "" && (format == "" || format == "openpgp") {
+		return []string{"-S" + config["user.email"]}, nil
+	}
+	return []string{"-S"}, nil
+}
+
+// parseConfig reads `git config -z --get-regexp`: "key LF value" or a bare
+// "key" (which means true), each ended by NUL; the last one of a key holds.
+func parseConfig(out []byte) map[string]string {
+	config := map[string]string{}
+	for _, rec := range splitNUL(out) {
+		key, value, ok := strings.Cut(rec, "\n")
+		if !ok {
+			value = "true"
+		}
+		config[key] = value
+	}
+	return config
+}
+
+// configTrue is git's idea of a true value.
+func configTrue(config map[string]string, key string) bool {
+	switch strings.ToLower(config[key]) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// locked makes the commit under the index lock: from here on git refuses to
+// check out and to commit, so HEAD is compared only now.
+func (c *committer) locked(ctx context.Context, verified string) (*CommitResult, error) {
+	if err := c.record("lock", commitIntent{Head: c.req.Change.Before.Head}); err != nil {
+		return nil, err
+	}
+	defer c.lock.release()
+	if err := c.lock.take(ctx); err != nil {
+		return nil, err
+	}
+	atStep("locked")
+	if err := c.refuseOperation(ctx); err != nil {
+		return nil, err
+	}
+	var failed error
+	for range recomputes {
+		p, notes, err := c.plan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := c.build(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if c.req.Verify && tree != verified {
+			return nil, errUnverified
+		}
+		sha, err := c.commitTree(ctx, p, tree)
+		if err != nil {
+			return nil, err
+		}
+		result := c.result(p, notes, sha)
+		if failed = c.land(ctx, p, result); failed == nil {
+			return result, nil
+		}
+		if now, err := c.r.head(ctx); err != nil || now == p.head {
+			break // it is not HEAD's move that made it fail
+		}
+	}
+	return nil, c.refusedRef(failed)
+}
+
+// refusedRef says why the ref did not move.
+func (c *committer) refusedRef(err error) error {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	return &Refusal{Message: "git did not move the branch: " + lastLines(failed.Stderr, 3), Fix: "commit the edits yourself"}
+}
+
+// plan compares HEAD with what the change was computed for and decides what
+// goes into the commit.
+func (c *committer) plan(ctx context.Context) (*plan, []Note, error) {
+	head, err := c.r.head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes, agent, refused, err := c.r.headMoved(ctx, c.req.Change, c.req.Tools, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	if refused != nil {
+		return nil, nil, refused
+	}
+	p, err := c.r.planCommit(ctx, c.req.Change, head, agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes = append(notes, p.notes...)
+	if len(p.tree) == 0 {
+		return nil, nil, nothingLeft(p, notes)
+	}
+	return p, notes, nil
+}
+
+// nothingLeft is the refusal of an empty commit.
+func nothingLeft(p *plan, notes []Note) *Refusal {
+	if len(p.leftOut) == 0 {
+		return &Refusal{Message: "nothing left to commit: HEAD has the change already", Fix: "git log -1 --stat", Notes: notes}
+	}
+	return &Refusal{
+		Message: "nothing left to commit: every changed path is left out",
+		Fix:     "look at `git diff` and commit the edits yourself",
+		Notes:   notes,
+	}
+}
+
+// build makes the copy that becomes the user's index, and the commit's tree:
+// HEAD's, with only the plan's entries replaced. Where the user has staged
+// nothing, the new index is that tree.
+func (c *committer) build(ctx context.Context, p *plan) (tree string, err error) {
+	like := c.req.Change.Before.Tree
+	if err := c.lock.copyIndex(); err != nil {
+		return "", err
+	}
+	atStep("index copied")
+	if p.clean {
+		if err := c.r.editCopy(ctx, c.lock, p.index, like); err != nil {
+			return "", err
+		}
+		return c.r.writeTree(ctx, c.lock.copyFile())
+	}
+	err = together(
+		func() error { return c.r.editCopy(ctx, c.lock, p.index, like) },
+		func() (err error) { tree, err = c.r.editTree(ctx, c.lock.treeFile(), p.treeish, p.tree, like); return },
+	)
+	return tree, err
+}
+
+// editTree returns a tree with some entries replaced, made in a temporary
+// index file that it leaves behind.
+func (r *Repo) editTree(ctx context.Context, file, treeish string, entries map[string]Entry, hashLike string) (string, error) {
+	env := []string{"GIT_INDEX_FILE=" + file}
+	if _, err := r.git(ctx, call{env: env}, "read-tree", treeish); err != nil {
+		return "", err
+	}
+	if _, err := r.git(ctx, call{env: env, stdin: indexInfo(entries, hashLike)}, "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	return r.writeTree(ctx, file)
+}
+
+// writeTree writes an index file as a tree. Missing objects are all right: a
+// partial clone has not fetched every blob that HEAD names.
+func (r *Repo) writeTree(ctx context.Context, indexFile string) (string, error) {
+	out, err := r.git(ctx, call{env: []string{"GIT_INDEX_FILE=" + indexFile}}, "write-tree", "--missing-ok")
+	return strings.TrimSpace(string(out)), err
+}
+
+// commitTree writes the commit object, while the copy gets its stat data.
+func (c *committer) commitTree(ctx context.Context, p *plan, tree string) (sha string, err error) {
+	atStep("tree written")
+	err = together(
+		func() error { return c.r.finishCopy(ctx, c.lock, p.index) },
+		func() (err error) { sha, err = c.commitObject(ctx, p, tree); return },
+	)
+	atStep("commit written")
+	return sha, err
+}
+
+// commitObject writes the commit object.
+func (c *committer) commitObject(ctx context.Context, p *plan, tree string) (string, error) {
+	args := append([]string{"commit-tree", "-F", "-"}, c.signing...)
+	if p.head.Commit != "" {
+		args = append(args, "-p", p.head.Commit)
+	}
+	var env []string
+	if !c.req.AsUser {
+		env = []string{
+			"GIT_AUTHOR_NAME=" + authorName, "GIT_AUTHOR_EMAIL=" + authorEmail,
+			"GIT_COMMITTER_NAME=" + authorName, "GIT_COMMITTER_EMAIL=" + authorEmail,
+		}
+	}
+	limited := ctx
+	if len(c.signing) > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, signPatience)
+		defer cancel()
+	}
+	out, err := c.r.git(limited, call{env: env, stdin: []byte(c.message), config: []string{"i18n.commitEncoding=UTF-8"}}, append(args, tree)...)
+	if err != nil {
+		return "", c.refusedCommit(limited, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// refusedCommit puts a commit-tree that failed into words.
+func (c *committer) refusedCommit(limited context.Context, err error) error {
+	if len(c.signing) > 0 {
+		why := "the signing program did not answer within " + signPatience.String()
+		var failed *Error
+		if limited.Err() == nil && errors.As(err, &failed) {
+			why = lastLines(failed.Stderr, 3)
+		}
+		return &Refusal{
+			Message: "the commit could not be signed (commit.gpgSign): " + why,
+			Fix:     "unlock your signing key or set user.signingKey; or `git config commit.gpgSign false`",
+		}
+	}
+	var failed *Error
+	if errors.As(err, &failed) && c.req.AsUser && strings.Contains(failed.Stderr, "ident") {
+		return &Refusal{
+			Message: "git does not know your name: " + lastLines(failed.Stderr, 1),
+			Fix:     `git config --global user.name "Your Name" && git config --global user.email you@example.com`,
+		}
+	}
+	return err
+}
+
+// lastLines are the last n lines of what a program printed, joined for a
+// sentence.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "; ")
+}
+
+// land moves the ref and puts the new index in place. After the ref has
+// moved, nothing is an error any more: the commit stands.
+func (c *committer) land(ctx context.Context, p *plan, result *CommitResult) error {
+	if err := c.record("ref", commitIntent{Head: p.head, New: result.SHA, Index: rawKeys(p.index)}); err != nil {
+		return err
+	}
+	atStep("recorded")
+	old := p.head.Commit
+	if old == "" {
+		old = zeroID(result.SHA)
+	}
+	subject, _, _ := strings.Cut(c.message, "\n")
+	reflog := "slide-write: " + strings.TrimPrefix(subject, "slide-write: ")
+	err := together(
+		func() error {
+			_, err := c.r.git(ctx, call{}, "update-ref", "-m", reflog, "HEAD", result.SHA, old)
+			return err
+		},
+		func() error { result.Short = c.r.abbreviate(ctx, result.SHA); return nil },
+	)
+	if err != nil {
+		return err
+	}
+	atStep("ref moved")
+	if err := c.r.finishIndex(ctx, c.lock, commitIntent{Head: p.head, New: result.SHA, Index: p.index}); err != nil {
+		result.Notes = append(result.Notes, Note{Code: "index_stale",
+			Message: "the commit is made, but the index could not be updated: " + err.Error() + "; `git reset -q` brings it up to date (and unstages)"})
+	}
+	return nil
+}
+
+// finishIndex puts the copy in the place of the user's index. If somebody
+// removed our lock in the meantime, the index may have changed since it was
+// copied: then the update is made anew, path by path.
+func (r *Repo) finishIndex(ctx context.Context, l *indexLock, in commitIntent) error {
+	if !l.held() {
+		return r.redoIndex(ctx, l, in)
+	}
+	if err := l.install(); err != nil {
+		return err
+	}
+	atStep("index in place")
+	l.release()
+	atStep("lock gone")
+	return nil
+}
+
+// abbreviate shortens a commit id as git would.
+func (r *Repo) abbreviate(ctx context.Context, sha string) string {
+	out, err := r.git(ctx, call{}, "rev-parse", "--short", sha)
+	if err != nil {
+		return short(sha)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// result is what Commit answers.
+func (c *committer) result(p *plan, notes []Note, sha string) *CommitResult {
+	return &CommitResult{
+		SHA: sha, Count: len(p.tree), HooksSkipped: c.hooks && !c.req.Verify,
+		LeftOut: p.leftOut, Notes: notes,
+	}
+}
+
+// record makes an intent durable.
+func (c *committer) record(step string, data commitIntent) error {
+	raw, err := json.Marshal(data)
+	if err == nil {
+		err = c.req.Record(Intent{Kind: "commit", Step: step, RunID: c.req.RunID, Data: raw})
+	}
+	return errors.Wrap(err, "record the commit")
+}
+
+// rawKeys and fromRawKeys keep paths that are not UTF-8 whole in JSON, which
+// would replace their bytes.
+func rawKeys(m map[string]indexChange) map[string]indexChange {
+	out := make(map[string]indexChange, len(m))
+	for path, change := range m {
+		out[fmt.Sprintf("%x", path)] = change
+	}
+	return out
+}
+
+func fromRawKeys(m map[string]indexChange) (map[string]indexChange, error) {
+	out := make(map[string]indexChange, len(m))
+	for key, change := range m {
+		var path []byte
+		if _, err := fmt.Sscanf(key, "%x", &path); err != nil {
+			return nil, errors.Wrapf(err, "path %.80q", key)
+		}
+		out[string(path)] = change
+	}
+	return out, nil
+}
+
+// sameTrimmed tells whether two texts say the same but for space at the ends.
+func sameTrimmed(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }
