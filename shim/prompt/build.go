@@ -125,17 +125,19 @@ func viewElement(el Element, number int) elementView {
 }
 
 // pageJSON is v as compact JSON on one line that is safe inside a fence: no
-// "<" or ">" (so it cannot hold a fence), no "@" (agents expand @path), and no
+// "<" (so it cannot hold a fence), no "@" (agents expand @path), and no
 // character that cannot be seen.
 func pageJSON(v any) string {
-	b, err := json.Marshal(v) // escapes <, >, &, U+2028 and U+2029
-	if err != nil {
+	var plain strings.Builder
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false) // ">" and "&" stay: they are harmless, and paths full of them
+	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("prompt: %T cannot be JSON: %v", v, err)) // plain structs of strings and finite numbers
 	}
 	var out strings.Builder
-	for _, r := range string(b) {
+	for _, r := range strings.TrimSuffix(plain.String(), "\n") {
 		switch {
-		case r != '@' && unicode.IsPrint(r):
+		case r != '@' && r != '<' && unicode.IsPrint(r):
 			out.WriteRune(r)
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)

@@ -88,29 +88,34 @@ func skipString(b []byte, i int) int {
 // skipValue returns the index after the value that begins at i. It does not
 // recurse, so depth costs nothing.
 func skipValue(b []byte, i int) int {
-	for depth := 0; i < len(b); {
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		return skipNested(b, i)
+	}
+	for i < len(b) && strings.IndexByte(" \n\r\t,]}", b[i]) < 0 {
+		i++
+	}
+	return i
+}
+
+// skipNested returns the index after the object or array that begins at i.
+func skipNested(b []byte, i int) int {
+	for depth := 0; ; {
 		switch b[i] {
 		case '"':
 			i = skipString(b, i)
+			continue
 		case '{', '[':
 			depth++
-			i++
-			continue
 		case '}', ']':
 			depth--
-			i++
-		default:
-			for i++; i < len(b) && strings.IndexByte(" \n\r\t,]}", b[i]) < 0; i++ {
-			}
 		}
-		if depth == 0 {
+		if i++; depth == 0 {
 			return i
 		}
-		for i < len(b) && (b[i] == ',' || b[i] == ':' || skipSpace(b, i) > i) {
-			i++
-		}
 	}
-	return i
 }
 
 func unquoteKey(b []byte) []byte {
