@@ -1,0 +1,76 @@
+# Slide Write. `make help` lists what a person would type.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+VERSION ?= 0.1.0
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+CLI     := github.com/slidewrite/slidewrite/shim/cli
+LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT)
+
+# The claude versions whose transcripts are recorded here.
+CLAUDE_VERSIONS := 2.1.332 2.1.197
+CLAUDE_PACKAGE  := @anthropic-ai/claude-code-linux-x64
+
+# Flags of every `go test` below, for example TESTFLAGS=-v.
+TESTFLAGS ?=
+
+.PHONY: build test check race offline golden bench demo conformance record help
+
+build: ## build ./slidewrite, one static file
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
+
+test: check race offline ## everything that must hold: checks, race detector, no network
+
+check: # gofmt, vet on three systems, staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	GOOS=windows go vet ./...
+	GOOS=darwin go vet ./...
+	go tool staticcheck ./...
+
+race: # all tests with the race detector
+	go test -race $(TESTFLAGS) ./...
+
+# A network namespace of its own has nothing but lo, and that down: the tests
+# must neither reach anything nor need to. Without the right to make one the
+# tests run with the network there, and say so.
+offline: # all tests, without a network where this user may take it away
+	@go mod download
+	@export GOPROXY=off GOFLAGS="$${GOFLAGS:-} -count=1"; \
+	if unshare -n ip link set lo up 2>/dev/null; then \
+		echo "go test ./... (no network)"; \
+		unshare -n bash -c 'ip link set lo up && exec go test $(TESTFLAGS) ./...'; \
+	elif unshare -rn ip link set lo up 2>/dev/null; then \
+		echo "go test ./... (no network)"; \
+		unshare -rn bash -c 'ip link set lo up && exec go test $(TESTFLAGS) ./...'; \
+	else \
+		echo "go test ./... (this user may not take the network away)"; \
+		go test $(TESTFLAGS) ./...; \
+	fi
+
+golden: ## rewrite the goldens and scripts, and show what changed
+	GOLDIE_UPDATE=1 go test -count=1 ./...
+	git --no-pager diff --stat -- '*.golden' '*.txtar'
+
+bench: ## benchmarks, short
+	go test -run '^$$' -bench . -benchtime 200ms ./...
+
+demo: build ## the main job in the terminal, with nothing set up
+	./slidewrite demo
+
+conformance: ## drive the real claude CLIs from npm and compare with the goldens
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bins=; \
+	for v in $(CLAUDE_VERSIONS); do \
+		npm install --silent --no-audit --no-fund --no-save --prefix "$$dir/$$v" $(CLAUDE_PACKAGE)@$$v; \
+		bins="$$bins$${bins:+:}$$dir/$$v/node_modules/$(CLAUDE_PACKAGE)/claude"; \
+	done; \
+	SLIDEWRITE_CONFORMANCE="$$bins" go test -count=1 -v -run Conformance ./golden
+
+record: ## re-record fixtures: make record BIN=/path/to/claude [RUN=regexp]
+	go run ./cmd/slidewrite record --agent claude --bin '$(BIN)' --run '$(RUN)'
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
