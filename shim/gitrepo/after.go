@@ -2,10 +2,11 @@ package gitrepo
 
 import (
 	"context"
-	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -55,10 +56,9 @@ func (t *taker) keepToBefore(ctx context.Context, tree string) (string, *treeDif
 func (t *taker) ignoredNow(ctx context.Context, diff *treeDiff) (bool, error) {
 	var hidden []string
 	for _, f := range diff.files {
-		if f.New.Absent() && !t.unknown[f.Path] && t.onDisk(f.Path) {
-			if _, isLarge := t.large[f.Path]; !isLarge {
-				hidden = append(hidden, f.Path)
-			}
+		_, isLarge := t.large[f.Path]
+		if f.New.Absent() && !isLarge && !t.unknown[f.Path] && t.onDisk(f.Path) && !t.onlyRecased(f.Path, diff) {
+			hidden = append(hidden, f.Path)
 		}
 	}
 	if len(hidden) == 0 {
@@ -71,6 +71,17 @@ func (t *taker) ignoredNow(ctx context.Context, diff *treeDiff) (bool, error) {
 	return true, nil
 }
 
+// onlyRecased tells whether a path that went is the same file as one that came
+// with another case: on a case-insensitive file system both names are on disk.
+func (t *taker) onlyRecased(p string, diff *treeDiff) bool {
+	for _, f := range diff.files {
+		if f.Old.Absent() && strings.EqualFold(f.Path, p) {
+			return os.SameFile(t.lstat(f.Path), t.lstat(p))
+		}
+	}
+	return false
+}
+
 // notOfTheRun lists the paths that appeared although the run did not make
 // them: before's rules ignored them, or they are older than the run.
 func (t *taker) notOfTheRun(ctx context.Context, diff *treeDiff) ([]string, error) {
@@ -79,9 +90,12 @@ func (t *taker) notOfTheRun(ctx context.Context, diff *treeDiff) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	var wasIgnored, older []string
+	var unseen, wasIgnored, older []string
+	blind := newBlindSpots(t.before, &Snapshot{})
 	for _, p := range added {
 		switch {
+		case blind.covers(p):
+			unseen = append(unseen, p)
 		case ignored[p]:
 			wasIgnored = append(wasIgnored, p)
 		case t.isOlder(p, diff):
@@ -97,7 +111,7 @@ func (t *taker) notOfTheRun(ctx context.Context, diff *treeDiff) ([]string, erro
 	if len(older) > 0 {
 		t.notes = append(t.notes, Note{Code: "older_than_run", Message: nameSome(older) + " is older than the run: not part of the change"})
 	}
-	return append(wasIgnored, older...), nil
+	return append(append(unseen, wasIgnored...), older...), nil
 }
 
 // appeared lists the paths absent from before, large files included.
@@ -199,6 +213,9 @@ func (t *taker) outOfSight(ctx context.Context) (same, gone []string, err error)
 	for p := range t.before.Large {
 		delete(now, p)
 		gone = append(gone, p)
+		if info := t.lstat(p); info != nil && info.Mode().IsRegular() { // staged or ignored by now
+			t.large[p] = statOf(info)
+		}
 	}
 	if len(now) == 0 {
 		return nil, gone, nil
@@ -270,26 +287,42 @@ func (t *taker) writeIgnoreFiles(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	files := map[string]string{} // path → id
+	for p, e := range known {
+		if path.Base(p) == ".gitignore" && strings.HasPrefix(e.Mode, "100") {
+			files[p] = e.OID
+		}
+	}
+	blobs, err := t.r.readBlobs(ctx, slices.Collect(maps.Values(files)))
+	if err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for p, e := range known {
-		if path.Base(p) != ".gitignore" || !strings.HasPrefix(e.Mode, "100") {
-			continue
-		}
-		content, err := t.r.git(ctx, call{}, "cat-file", "blob", e.OID)
-		if err != nil {
-			return err
-		}
+	for p, oid := range files {
 		name := filepath.FromSlash(p)
 		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
-		if err := root.WriteFile(name, content, fs.FileMode(0o600)); err != nil {
+		if err := root.WriteFile(name, blobs[oid], 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readBlobs reads blobs with one git process.
+func (r *Repo) readBlobs(ctx context.Context, oids []string) (map[string][]byte, error) {
+	blobs := map[string][]byte{}
+	if len(oids) == 0 {
+		return blobs, nil
+	}
+	out, err := r.git(ctx, call{stdin: []byte(strings.Join(oids, "\n") + "\n")}, "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	return blobs, parseBlobs(out, oids, blobs)
 }

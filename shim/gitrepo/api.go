@@ -187,7 +187,7 @@ var (
 	_ func(*Repo, context.Context, *Snapshot, *Snapshot) (*Change, error)    = (*Repo).Change
 	_ func(*Repo, *Change, ToolLog)                                          = (*Repo).MarkYours
 	_ func(*Repo, context.Context, string, string, []string) ([]byte, error) = (*Repo).Diff
-	// _ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
-	// _ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo
-	// _ func(*Repo, context.Context, Intent) (Recovery, error)                 = (*Repo).Recover
+	_ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
+	_ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo
+	_ func(*Repo, context.Context, Intent) (Recovery, error)                 = (*Repo).Recover
 )

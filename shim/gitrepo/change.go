@@ -137,17 +137,20 @@ func (r *Repo) largeChanges(ctx context.Context, before, after *Snapshot) ([]Fil
 	return files, nil
 }
 
-// mergeNotes joins two lists without repeating a sentence.
-func mergeNotes(a, b []Note) []Note {
+// mergeNotes joins the notes of two snapshots of a run: what the second says
+// of a kind holds for both.
+func mergeNotes(before, after []Note) []Note {
+	said := map[string]bool{}
+	for _, n := range after {
+		said[n.Code] = true
+	}
 	var all []Note
-	seen := map[Note]bool{}
-	for _, n := range append(append([]Note(nil), a...), b...) {
-		if !seen[n] {
-			seen[n] = true
+	for _, n := range before {
+		if !said[n.Code] {
 			all = append(all, n)
 		}
 	}
-	return all
+	return append(all, after...)
 }
 
 // maxPathArgs is how many bytes of paths go on one command line.

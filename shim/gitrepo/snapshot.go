@@ -3,10 +3,12 @@ package gitrepo
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -48,6 +50,7 @@ type taker struct {
 	r      *Repo
 	dir    string    // private temporary folder, removed at the end
 	index  string    // our copy of the user's index
+	mtime  time.Time // of the user's index when it was copied
 	before *Snapshot // of the run, nil for its first snapshot
 
 	entries   []statusEntry
@@ -57,6 +60,7 @@ type taker struct {
 	cleared   []string // assume-unchanged or skip-worktree, on disk
 	exclude   string   // patterns of info/exclude
 	notes     []Note
+	lax       []string // configuration under which failing filters do not end git
 
 	count, bytes int64            // of untracked files stored so far
 	known        map[string]Entry // the paths of before, once asked for
@@ -148,27 +152,29 @@ func (t *taker) copyIndex() error {
 		return errors.Wrap(err, "read the index")
 	}
 	defer f.Close()
-	return copyWithTime(f, t.index)
+	t.mtime, err = copyWithTime(f, t.index)
+	return err
 }
 
-// copyWithTime copies an open file to a new file of mode 0600 with its mtime.
-func copyWithTime(from *os.File, to string) error {
+// copyWithTime copies an open file to a new file of mode 0600 with its mtime,
+// and returns that.
+func copyWithTime(from *os.File, to string) (time.Time, error) {
 	info, err := from.Stat()
 	if err != nil {
-		return errors.Wrapf(err, "copy %s", from.Name())
+		return time.Time{}, errors.Wrapf(err, "copy %s", from.Name())
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return errors.Wrapf(err, "copy %s", from.Name())
+		return time.Time{}, errors.Wrapf(err, "copy %s", from.Name())
 	}
-	_, err = out.ReadFrom(from)
+	_, err = io.Copy(out, from)
 	if closeErr := out.Close(); err == nil {
 		err = closeErr
 	}
 	if err == nil {
 		err = os.Chtimes(to, info.ModTime(), info.ModTime())
 	}
-	return errors.Wrapf(err, "copy %s", from.Name())
+	return info.ModTime(), errors.Wrapf(err, "copy %s", from.Name())
 }
 
 // excludePatterns are the patterns of the repository's own info/exclude, "" if
@@ -210,12 +216,13 @@ func (t *taker) clearHidden(ctx context.Context) error {
 		if len(set.paths) == 0 {
 			continue
 		}
-		if _, err := t.r.git(ctx, call{env: t.env(), stdin: joinNUL(set.paths)}, "update-index", "-z", set.option, "--stdin"); err != nil {
+		if _, err := t.lenient(ctx, joinNUL(set.paths), "update-index", "-z", set.option, "--stdin"); err != nil {
 			return errors.Wrap(err, "clear index bits in the copy")
 		}
 		t.cleared = append(t.cleared, set.paths...)
 	}
-	return t.restoreIndexTime()
+	// Written anew, the copy would be younger than the user's index (see copyIndex).
+	return errors.Wrap(os.Chtimes(t.index, t.mtime, t.mtime), "keep the index's time")
 }
 
 // hidden picks from the lines of `ls-files -v` ("T path"; a lower-case letter
@@ -247,48 +254,42 @@ func (t *taker) hidden(lines []string) (assumed, skipped []string) {
 	return assumed, skipped
 }
 
-// restoreIndexTime gives the copy the mtime of the user's index again after we
-// changed it (see copyIndex).
-func (t *taker) restoreIndexTime() error {
-	info, err := os.Stat(filepath.Join(t.r.gitDir, "index"))
-	if err != nil {
-		return nil
-	}
-	return errors.Wrap(os.Chtimes(t.index, info.ModTime(), info.ModTime()), "keep the index's time")
-}
-
-// status asks git which paths differ. A required filter that fails ends git
-// status; such a path is not filtered for the question and fails again, by
-// name, when it is added.
+// status asks git which paths differ.
 func (t *taker) status(ctx context.Context) error {
-	var config []string
+	out, err := t.lenient(ctx, nil, "status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty")
+	if err != nil {
+		return err
+	}
+	t.entries, err = parseStatus(out)
+	for _, e := range t.entries {
+		if e.x == '?' {
+			t.untracked[e.path] = true
+		}
+	}
+	return err
+}
+
+// lenient runs git on our index. A required filter that fails ends any command
+// that looks at the file, and also one that only writes the index (git looks
+// once more at files as young as the index): the command is repeated without
+// insisting on that filter. Nothing may be stored this way.
+func (t *taker) lenient(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	for {
-		out, err := t.r.git(ctx, call{env: t.env(), config: config}, "status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty")
-		if err == nil {
-			t.entries, err = parseStatus(out)
-			for _, e := range t.entries {
-				if e.x == '?' {
-					t.untracked[e.path] = true
-				}
-			}
-			return err
+		out, err := t.r.git(ctx, call{env: t.env(), config: t.lax, stdin: stdin}, args...)
+		if _, driver := failedFilter(err); err == nil || !t.relax(driver) {
+			return out, err
 		}
-		driver := failedFilter(err)
-		option := "filter." + driver + ".required=false"
-		if driver == "" || contains(config, option) {
-			return err
-		}
-		config = append(config, option)
 	}
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
+// relax stops insisting on a filter; it is false if that is so already.
+func (t *taker) relax(driver string) bool {
+	option := "filter." + driver + ".required=false"
+	if driver == "" || slices.Contains(t.lax, option) {
+		return false
 	}
-	return false
+	t.lax = append(t.lax, option)
+	return true
 }
 
 // plan sorts the paths that differ from the index into those to add and those
@@ -389,10 +390,12 @@ func (t *taker) admit(ctx context.Context, p string, info fs.FileInfo) (bool, er
 		t.count++
 		t.bytes += size
 	} else {
-		t.large[p] = Stat{Size: size, MTime: info.ModTime().UnixNano()}
+		t.large[p] = statOf(info)
 	}
 	return stored, nil
 }
+
+func statOf(info fs.FileInfo) Stat { return Stat{Size: info.Size(), MTime: info.ModTime().UnixNano()} }
 
 // paths are the entries of before's tree.
 func (t *taker) paths(ctx context.Context) (map[string]Entry, error) {
@@ -445,7 +448,7 @@ func (t *taker) setEntries(ctx context.Context, paths []string, entries map[stri
 		}
 		fmt.Fprintf(&in, "%s %s\t%s\x00", e.Mode, e.OID, p)
 	}
-	_, err := t.r.git(ctx, call{env: t.env(), stdin: []byte(in.String())}, "update-index", "-z", "--index-info")
+	_, err := t.lenient(ctx, []byte(in.String()), "update-index", "-z", "--index-info")
 	return errors.Wrap(err, "change the copied index")
 }
 
@@ -460,25 +463,62 @@ func (t *taker) add(ctx context.Context, paths []string) (failed []string, err e
 		switch {
 		case err == nil:
 			return failed, nil
-		case !errors.As(err, &gitErr) || gitErr.Exit < 0 || strings.Contains(gitErr.Stderr, "No space left"):
-			return nil, err
-		case len(paths) == 1:
-			return append(failed, paths[0]), nil
+		case !errors.As(err, &gitErr) || gitErr.Exit < 0 || cannotStore(gitErr.Stderr):
+			return nil, errors.Wrap(err, "store the files")
 		}
-		bad := namedPath(gitErr.Stderr, paths)
-		if bad < 0 {
-			half := len(paths) / 2
-			first, err := t.add(ctx, paths[:half])
-			if err != nil {
-				return nil, err
-			}
-			failed, paths = append(failed, first...), paths[half:]
+		if bad := namedPath(gitErr.Stderr, paths); bad >= 0 {
+			failed = append(failed, paths[bad])
+			paths = slices.Delete(slices.Clone(paths), bad, bad+1)
 			continue
 		}
-		failed = append(failed, paths[bad])
-		paths = append(append([]string(nil), paths[:bad]...), paths[bad+1:]...)
+		if again, err := t.dropUnfiltered(ctx, gitErr); err != nil {
+			return nil, err
+		} else if again {
+			continue
+		}
+		if len(paths) == 1 {
+			return append(failed, paths[0]), nil
+		}
+		half := len(paths) / 2
+		first, err := t.add(ctx, paths[:half])
+		if err != nil {
+			return nil, err
+		}
+		failed, paths = append(failed, first...), paths[half:]
 	}
 	return failed, nil
+}
+
+// dropUnfiltered takes the path out of our index whose filter failed although
+// we did not add it: git, when it writes an index, looks once more at files
+// that are as young as the index. It is false if that was tried already.
+func (t *taker) dropUnfiltered(ctx context.Context, failure *Error) (bool, error) {
+	p, driver := failedFilter(failure)
+	if driver == "" || t.unknown[p] {
+		return false, nil
+	}
+	t.relax(driver)
+	t.unknown[p] = true
+	return true, t.setEntries(ctx, []string{p}, nil)
+}
+
+// storeTrouble are git's words (2.39) when the object database, not a file, is
+// the trouble.
+var storeTrouble = []string{
+	"error: insufficient permission for adding an object",
+	"error: unable to create temporary file",
+	"error: unable to write",
+	"error: file write error",
+	"fatal: unable to write",
+}
+
+func cannotStore(stderr string) bool {
+	for _, words := range storeTrouble {
+		if strings.Contains("\n"+stderr, "\n"+words) {
+			return true
+		}
+	}
+	return false
 }
 
 // namedPath is the index of the path that git's last words name, -1 if they
@@ -509,22 +549,27 @@ func asShown(p string) string {
 	}, p)
 }
 
-// failedFilter is the name of the required filter that ended a git command.
-func failedFilter(err error) string {
+// failedFilter is the path and the driver of the required filter that ended a
+// git command: "fatal: P: clean filter 'F' failed".
+func failedFilter(err error) (path, driver string) {
 	var gitErr *Error
 	if !errors.As(err, &gitErr) || !strings.HasSuffix(gitErr.Stderr, "' failed") {
-		return ""
+		return "", ""
 	}
 	const mark = ": clean filter '"
-	at := strings.LastIndex(gitErr.Stderr, mark)
-	if at < 0 {
-		return ""
+	end := strings.LastIndex(gitErr.Stderr, mark)
+	if end < 0 {
+		return "", ""
 	}
-	return strings.TrimSuffix(gitErr.Stderr[at+len(mark):], "' failed")
+	path = gitErr.Stderr[:end]
+	if at := strings.LastIndex(path, "fatal: "); at >= 0 {
+		path = path[at+len("fatal: "):]
+	}
+	return path, strings.TrimSuffix(gitErr.Stderr[end+len(mark):], "' failed")
 }
 
 func (t *taker) writeTree(ctx context.Context) (string, error) {
-	out, err := t.r.git(ctx, call{env: t.env()}, "write-tree")
+	out, err := t.lenient(ctx, nil, "write-tree")
 	return strings.TrimSpace(string(out)), errors.Wrap(err, "write the snapshot")
 }
 

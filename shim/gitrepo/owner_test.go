@@ -1,0 +1,81 @@
+package gitrepo
+
+import (
+	"testing"
+	"time"
+)
+
+// Each case marks one file that was edited now; times are relative to that.
+func TestMarkYours(t *testing.T) {
+	t.Parallel()
+	window := func(from, to time.Duration) []Window {
+		return []Window{{Start: time.Now().Add(from), End: time.Now().Add(to)}}
+	}
+	for _, tc := range []struct {
+		name  string
+		tools func() ToolLog
+		yours bool
+	}{
+		{"outside every window, named by nobody", func() ToolLog { return ToolLog{Complete: true, Windows: window(5*time.Second, 9*time.Second)} }, true},
+		{"no tool at all", func() ToolLog { return ToolLog{Complete: true} }, true},
+		{"before the tool", func() ToolLog { return ToolLog{Complete: true, Windows: window(-9*time.Second, -5*time.Second)} }, true},
+		{"not every tool call is known", func() ToolLog { return ToolLog{Windows: window(5*time.Second, 9*time.Second)} }, false},
+		{"a shell command ran then", func() ToolLog { return ToolLog{Complete: true, Windows: window(-time.Second, time.Second)} }, false},
+		{"within a second of a tool", func() ToolLog {
+			return ToolLog{Complete: true, Windows: window(500*time.Millisecond, 9*time.Second)}
+		}, false},
+		{"a tool that never ended", func() ToolLog {
+			return ToolLog{Complete: true, Windows: []Window{{Start: time.Now().Add(-time.Minute)}}}
+		}, false},
+		{"named", func() ToolLog { return ToolLog{Complete: true, Paths: []string{"d/a.txt"}} }, false},
+		{"its folder named", func() ToolLog { return ToolLog{Complete: true, Paths: []string{"./d/"}} }, false},
+		{"the whole repository named", func() ToolLog { return ToolLog{Complete: true, Paths: []string{"."}} }, false},
+		{"another file named", func() ToolLog { return ToolLog{Complete: true, Paths: []string{"d/a", "d/a.txt.bak", "x/d/a.txt"}} }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepoWith(t, map[string]string{"d/a.txt": "a\n"})
+			before := r.snapshot()
+			r.write("d/a.txt", "b\n")
+			c := r.change(before)
+			r.open().MarkYours(c, tc.tools())
+			equal(t, "paths", paths(c), []string{"modified d/a.txt"})
+			equal(t, "yours", c.Files[0].Yours, tc.yours)
+		})
+	}
+}
+
+// In doubt a path is the run's.
+func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"gone.txt": "g\n", "backdated.txt": "b\n", "old/a.txt": "1\n", "new/a.txt": "2\n"})
+	awaitTick(r)
+	before := r.snapshot()
+	awaitTick(r)
+	r.remove("gone.txt")
+	r.write("new.txt", "n\n")
+	// mtime can be set back; ctime tells when
+	r.write("backdated.txt", "agent\n")
+	r.setTime("backdated.txt", time.Now().Add(-time.Hour))
+	// the folder of an old file takes the place of another: its times are older than the run
+	r.remove("old")
+	r.git("mv", "new", "old")
+	c := r.change(before)
+	r.open().MarkYours(c, ToolLog{Complete: true, Windows: []Window{{Start: time.Now().Add(-time.Second), End: time.Now()}}})
+	equal(t, "paths", paths(c), []string{"modified backdated.txt", "deleted gone.txt", "added new.txt", "deleted new/a.txt", "modified old/a.txt"})
+	for _, f := range c.Files {
+		equal(t, f.Path+" yours", f.Yours, false)
+	}
+}
+
+// A time in the future is not in the window, but ctime says when it was set.
+func TestMarkYoursTakesTheLaterTime(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	before := r.snapshot()
+	r.write("a.txt", "b\n")
+	r.setTime("a.txt", time.Now().Add(-time.Hour))
+	c := r.change(before)
+	r.open().MarkYours(c, ToolLog{Complete: true, Windows: []Window{{Start: time.Now().Add(-2 * time.Hour), End: time.Now().Add(-30 * time.Minute)}}})
+	equal(t, "yours: touched after the window although mtime lies in it", c.Files[0].Yours, true)
+}
