@@ -72,11 +72,9 @@ func TestSweepAfterANormalEnd(t *testing.T) {
 				if exists(pid) != listens {
 					t.Errorf("process %d exists: %v, want %v", pid, !listens, listens)
 				}
-				if reported := swept.Left; !listens {
-					reported = swept.Ended
-					if !slices.ContainsFunc(reported, func(p Proc) bool { return p.PID == pid }) {
-						t.Errorf("process %d is not in %v", pid, reported)
-					}
+				ended := slices.ContainsFunc(swept.Ended, func(p Proc) bool { return p.PID == pid })
+				if ended == listens {
+					t.Errorf("process %d is among the ended: %v, want %v", pid, ended, !listens)
 				}
 			}
 			if listens && (len(swept.Left) != 1 || len(swept.Left[0].Listens) != 1 || len(swept.Ended) != 0) {
