@@ -1,0 +1,46 @@
+// Package shim is the product as a library: New makes a shim for one
+// repository, Handler is its HTTP surface, Listen and Serve run it.
+//
+// # One prompt, from click to commit
+//
+//	panel → server (guard, decode) → run.Manager.Start → 409 or a run
+//	run   → gitrepo.Snapshot beside the start of the agent
+//	      → prompt.Build → agent.Command → agent/process
+//	      → each stdout line → agent.Mapper → event → journal
+//	      → gitrepo.SnapshotAfter, Change, Commit → done
+//	panel ← server ← sse ← run.Follow
+//
+// # The packages, lowest first
+//
+//	event           what a client is told: one struct per event
+//	prompt          request → prompt text; pure
+//	gitrepo         the only place git runs: snapshot, change, commit, undo
+//	state           everything of ours on disk: tokens, locks, ledger, run folders
+//	sse             frames ⇄ bytes
+//	agent           what an agent CLI is: a command line, a conversation, a mapper
+//	agent/process   starts a CLI and ends its whole family
+//	agent/claude    the anthropic provider
+//	agent/agenttest the contract every adapter passes
+//	catalog         models and sign-in of the providers, cached
+//	run             the story of one run; knows no HTTP and no concrete agent
+//	server          HTTP in, nothing decided there
+//	shim            wires the above; the only one that names adapters
+//	cli             the command line
+//
+// Around them: cmd/slidewrite is the binary; fakeagents plays the agent CLIs
+// from recorded transcripts (fakeagents/fixtures), fakeagents/record makes
+// those from a real CLI and fakeagents/scriptmodel; golden, testscripts and
+// the tests beside the code use them.
+//
+// Imports go downwards only; imports_test.go holds the tree to it.
+//
+//	event    prompt    gitrepo    state
+//	  ↑         ↑         ↑         ↑
+//	 sse   agent ← agent/claude     │
+//	  ↑      ↑          ↑           │
+//	  │     run ────────┼───────────┘
+//	  │      ↑          │
+//	  server │ ← catalog│
+//	     ↑   ↑     ↑    │
+//	       shim ────────┘ ← cli ← cmd/slidewrite
+package shim
