@@ -1,0 +1,143 @@
+package golden
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
+	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
+	"github.com/slidewrite/slidewrite/shim"
+)
+
+// conformanceVar names the real CLIs to compare with, as
+// "2.1.332=/path/to/claude,2.1.197=…". `make conformance` fetches them and
+// sets it; without it nothing here runs and nothing is counted as skipped:
+// the fixtures themselves are checked by TestGolden.
+const conformanceVar = "SLIDEWRITE_CONFORMANCE"
+
+// TestConformance drives the real CLI with the shim, a scripted model in
+// place of the vendor's, and wants the events that the fake's golden has.
+func TestConformance(t *testing.T) {
+	for _, pair := range strings.FieldsFunc(os.Getenv(conformanceVar), func(r rune) bool { return r == ',' }) {
+		version, bin, ok := strings.Cut(pair, "=")
+		if !ok {
+			t.Fatalf("%s: %q is not version=path", conformanceVar, pair)
+		}
+		runs, err := fixtures.Playable("claude")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range runs {
+			if f.Provenance() == fakeagents.Real && f.Version() == version {
+				t.Run(version+"/"+f.Case(), func(t *testing.T) { conform(t, f, bin) })
+			}
+		}
+	}
+}
+
+func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
+	if why, ok := notComparable[f.Case()]; ok {
+		t.Logf("not compared: %s", why)
+		return
+	}
+	want, err := os.ReadFile(goldenPath(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scriptmodel.Load(f.Case())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, f)
+	session := ""
+	if sc.Before != "" {
+		before, err := scriptmodel.Load(sc.Before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.real(before, bin)
+		session = sessionID(t, s.design(map[string]any{"prompt": before.Prompt}))
+		s.git("reset", "-q", "--hard")
+		if err := s.shim.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sc.Lost {
+		session = flag(f, "--resume")
+	}
+	s.real(sc, bin)
+	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := Comparable(string(want)), Comparable(got); a != b {
+		t.Errorf("the real claude differs from its recording:\n%s", diff(t, a, b))
+	}
+}
+
+// notComparable are the cases whose transcript depends on chance.
+var notComparable = map[string]string{}
+
+// real starts the shim with the real CLI and a model that says sc.
+func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
+	s.t.Helper()
+	model, err := scriptmodel.Start(sc, scriptmodel.Options{Repo: s.repo})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { model.Close() })
+	env := s.environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY=loopback-dummy", "SCRIPT_MODEL="+model.URL())
+	for k, v := range sc.Env {
+		if v == "" {
+			env = without(env, k)
+			continue
+		}
+		env = append(env, k+"="+v)
+	}
+	s.start(shim.Config{ClaudeBin: bin, KeepEnv: true, Environ: env})
+}
+
+func without(env []string, key string) []string {
+	var rest []string
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, key+"=") {
+			rest = append(rest, kv)
+		}
+	}
+	return rest
+}
+
+func sessionID(t *testing.T, stream string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(stream, `"sessionId":"`)
+	id, _, ok2 := strings.Cut(rest, `"`)
+	if !ok || !ok2 {
+		t.Fatalf("no session in %.300s", stream)
+	}
+	return id
+}
+
+func goldenPath(f *fakeagents.Fixture) string {
+	return filepath.Join("testdata", filepath.FromSlash(f.Name)+".golden")
+}
+
+// diff is a unified diff of two texts, for a failure message.
+func diff(t *testing.T, want, got string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"want": want, "got": got} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(context.Background(), "git", "diff", "--no-index", "--no-color", "want", "got")
+	cmd.Dir = dir
+	out, _ := cmd.Output() // exit 1 says that they differ
+	return string(out)
+}

@@ -1,0 +1,143 @@
+// Package golden holds every fixture up to the real HTTP handler and compares
+// what a client sees with a stored file.
+//
+// normalise.go is the one list of what is replaced in such a file; what is
+// not in it must be the same in every run.
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/sse"
+)
+
+// replacements are applied to the JSON of each event, in this order.
+var replacements = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`"(durationMs)":[0-9]+`), `"$1":0`},                                                       // how long it took
+	{regexp.MustCompile(`("type":"commit","sha":")[0-9a-f]{7,64}`), `${1}SHA`},                                    // the commit's time is in it
+	{regexp.MustCompile(`"runId":"[a-z0-9-]+"`), `"runId":"RUN"`},                                                 // time and chance
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},                  // sessions
+	{regexp.MustCompile(`\b[0-9]{8}t[0-9]{6}[a-z0-9]*-[0-9a-f]{6,}\b`), `RUN`},                                    // run ids in text
+	{regexp.MustCompile(`slidewrite undo [a-z0-9-]+`), `slidewrite undo RUN`},                                     // …
+	{regexp.MustCompile(`(\[[a-zA-Z0-9/._-]+ )[0-9a-f]{7,40}\]`), `${1}SHA]`},                                     // git's "[main 1a2b3c4] subject"
+	{regexp.MustCompile(`\b[0-9a-f]{9} `), `SHA9 `},                                                               // our own lists of commits
+	{regexp.MustCompile(`\b(bg|task|ID: ?|b)[a-z0-9]{8}\b`), `TASK`},                                              // background tasks of claude
+	{regexp.MustCompile(`\(pid [0-9]+\)`), `(pid PID)`},                                                           // …
+	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},                                                 // the scripted model's port
+	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|\+[0-9:]+)`), `TIME`}, // …
+	{regexp.MustCompile(`\b[0-9]+m?s\b`), `TIME`},                                                                 // "in 512ms", delays of retries
+}
+
+// longText is the length over which a text is replaced by what it is made of.
+const longText = 2000
+
+// Normalise returns the frames of an SSE stream with everything replaced that
+// differs from run to run, one frame after the other as they were sent. dirs
+// are paths that are replaced by their names, longest first.
+//
+// Estimates of usage depend on the clock and are left out; so are the ids'
+// gaps that this makes: frames are numbered anew, after a check that they
+// were 1, 2, 3 … without a gap.
+func Normalise(stream string, dirs ...[2]string) (string, error) {
+	var out strings.Builder
+	var last event.Usage
+	n, due := 0, int64(1)
+	for frame, err := range sse.Read(strings.NewReader(stream)) {
+		if err != nil {
+			return "", err
+		}
+		if frame.ID != due {
+			return "", fmt.Errorf("frame %d where %d was due", frame.ID, due)
+		}
+		due++
+		e, err := event.Decode(frame.Data)
+		if err != nil {
+			return "", err
+		}
+		if u, ok := e.(event.Usage); ok {
+			estimate := u
+			estimate.ThinkingTokens = last.ThinkingTokens
+			if n > 0 && estimate == last && u.ThinkingTokens != 0 {
+				continue
+			}
+			last = u
+			last.ThinkingTokens = 0
+		}
+		text := string(frame.Data)
+		for _, dir := range dirs {
+			text = strings.ReplaceAll(text, dir[0], dir[1])
+		}
+		for _, r := range replacements {
+			text = r.pattern.ReplaceAllString(text, r.with)
+		}
+		n++
+		fmt.Fprintf(&out, "id: %d\ndata: %s\n\n", n, shorten(text))
+	}
+	return out.String(), nil
+}
+
+// shorten replaces long strings in an event by their length and ends.
+func shorten(data string) string {
+	if len(data) < longText {
+		return data
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(data), &fields) != nil {
+		return data
+	}
+	for _, raw := range fields {
+		var s string
+		if json.Unmarshal(raw, &s) != nil || len(s) < longText {
+			continue
+		}
+		short, _ := json.Marshal(fmt.Sprintf("%s…(%d bytes)…%s", s[:100], len(s), s[len(s)-100:]))
+		data = strings.Replace(data, string(raw), string(short), 1)
+	}
+	return data
+}
+
+// Comparable is a normalised stream as it is compared between two runs of the
+// same real CLI, whose deltas are cut by the clock: consecutive ones of a
+// message are joined, and the frames' numbers left out.
+func Comparable(normalised string) string {
+	var out strings.Builder
+	var typ, id, text string
+	flush := func() {
+		if typ != "" {
+			fmt.Fprintf(&out, "%s %s %q\n", typ, id, text)
+		}
+		typ, id, text = "", "", ""
+	}
+	for _, line := range strings.Split(normalised, "\n") {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		e, err := event.Decode([]byte(data))
+		if d, isDelta := e.(event.Delta); err == nil && isDelta {
+			if typ != "delta" || id != d.MessageID {
+				flush()
+			}
+			typ, id, text = "delta", d.MessageID, text+d.Text
+			continue
+		}
+		if d, isDelta := e.(event.ThinkingDelta); err == nil && isDelta {
+			if typ != "thinking_delta" || id != d.MessageID {
+				flush()
+			}
+			typ, id, text = "thinking_delta", d.MessageID, text+d.Text
+			continue
+		}
+		flush()
+		out.WriteString(data + "\n")
+	}
+	flush()
+	return out.String()
+}

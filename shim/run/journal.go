@@ -1,0 +1,341 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+)
+
+const (
+	// memoryWindow is how many bytes of encoded events a journal keeps in
+	// memory; what is older is read back from its file.
+	memoryWindow = 8 << 20
+	// endedWindow is what an ended journal keeps of that.
+	endedWindow = 64 << 10
+	// batchBytes bounds what one call of Follower.Next returns.
+	batchBytes = 256 << 10
+	// indexEvery is the distance of the remembered file offsets, in events.
+	indexEvery = 1024
+	// flushAfter is how long an event may sit in the write buffer: what a
+	// kill -9 of the shim can lose of the stored journal.
+	flushAfter = 100 * time.Millisecond
+)
+
+// Frame is one event of a run, encoded.
+type Frame struct {
+	Seq  int64  // 1, 2, 3 …
+	Data []byte // the JSON object, one line, without its newline; not to be changed
+}
+
+// journal is the list of events of one run. One writer appends; any number of
+// followers read, each at its own pace, so that a slow one never slows the
+// agent and loses nothing. Every event also goes to a file, one JSON line
+// each: what falls out of the memory window is read back from there.
+type journal struct {
+	mu     sync.Mutex
+	frames []Frame // the window in memory: consecutive, ends at last
+	bytes  int     // sum of len(Data) over frames
+	last   int64   // seq of the newest event
+	done   bool    // nothing will be appended any more
+
+	path    string
+	file    *os.File // nil once closed, or when it could not be written
+	w       *bufio.Writer
+	size    int64   // bytes appended to the file, flushed or not
+	offsets []int64 // offsets[i] = where event i*indexEvery+1 begins
+	broken  error   // writing failed: the window is not trimmed any more
+	flush   *time.Timer
+
+	wake chan struct{} // closed at the next append; nil when nobody waits
+}
+
+// newJournal makes a journal whose file is created at path. A path that
+// cannot be written costs the replay after a restart, not the run.
+func newJournal(path string) *journal {
+	j := &journal{path: path}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		j.broken = err
+		return j
+	}
+	j.write(f)
+	return j
+}
+
+func (j *journal) write(f *os.File) { j.file, j.w = f, bufio.NewWriterSize(f, 64<<10) }
+
+// openJournal opens the journal of a run that an earlier shim made. A last
+// line that was half written is left out.
+func openJournal(path string) (*journal, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	j := &journal{path: path, done: true}
+	r := bufio.NewReaderSize(f, 64<<10)
+	for {
+		n, whole, err := skipLine(r)
+		if whole {
+			if j.last%indexEvery == 0 {
+				j.offsets = append(j.offsets, j.size)
+			}
+			j.last++
+			j.size += n
+		}
+		if err == io.EOF {
+			return j, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// skipLine reads past one line of any length and tells its size and whether
+// it had a newline.
+func skipLine(r *bufio.Reader) (n int64, whole bool, err error) {
+	for {
+		b, err := r.ReadSlice('\n')
+		n += int64(len(b))
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		return n, err == nil, err
+	}
+}
+
+// append adds e. It never waits for a follower.
+func (j *journal) append(e event.Event) {
+	data, err := event.Encode(e)
+	if err != nil { // an event of ours that cannot be encoded is a bug; the client is told
+		data, _ = event.Encode(event.Error{Message: err.Error(), Code: event.CodeInternal})
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.done {
+		return
+	}
+	j.last++
+	j.store(data)
+	j.frames = append(j.frames, Frame{Seq: j.last, Data: data})
+	j.bytes += len(data)
+	j.trim(memoryWindow)
+	if _, ok := e.(event.Done); ok {
+		j.close()
+	}
+	if j.wake != nil {
+		close(j.wake)
+		j.wake = nil
+	}
+}
+
+// store writes one line to the file's buffer.
+func (j *journal) store(data []byte) {
+	if j.file == nil {
+		return
+	}
+	if (j.last-1)%indexEvery == 0 {
+		j.offsets = append(j.offsets, j.size)
+	}
+	_, err := j.w.Write(data)
+	if err == nil {
+		err = j.w.WriteByte('\n')
+	}
+	if err != nil {
+		j.broken = err
+		return
+	}
+	j.size += int64(len(data)) + 1
+	if j.flush == nil {
+		j.flush = time.AfterFunc(flushAfter, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.flush = nil
+			j.flushLocked()
+		})
+	}
+}
+
+func (j *journal) flushLocked() {
+	if j.file == nil || j.broken != nil {
+		return
+	}
+	if err := j.w.Flush(); err != nil {
+		j.broken = err
+	}
+}
+
+// trim drops the oldest frames when there are more than window bytes, down to
+// three quarters of it. At least the newest stays.
+func (j *journal) trim(window int) {
+	if j.bytes <= window || j.broken != nil {
+		return
+	}
+	n := 0
+	for j.bytes > window*3/4 && n < len(j.frames)-1 {
+		j.bytes -= len(j.frames[n].Data)
+		n++
+	}
+	j.flushLocked()
+	if j.broken != nil { // the file does not have them: keep them here
+		for _, f := range j.frames[:n] {
+			j.bytes += len(f.Data)
+		}
+		return
+	}
+	j.frames = append([]Frame(nil), j.frames[n:]...)
+}
+
+// close ends the journal; j.mu is held.
+func (j *journal) close() {
+	j.done = true
+	if j.flush != nil {
+		j.flush.Stop()
+		j.flush = nil
+	}
+	if j.file != nil {
+		j.trim(endedWindow)
+		j.flushLocked()
+		if err := j.file.Close(); err != nil && j.broken == nil {
+			j.broken = err
+		}
+		j.file, j.w = nil, nil
+	}
+}
+
+// ended tells whether the last event was appended.
+func (j *journal) ended() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.done
+}
+
+// Follower reads a journal from a place on. It is used by one goroutine.
+type Follower struct {
+	j     *journal
+	after int64 // seq of the last frame returned
+	file  *os.File
+	r     *bufio.Reader
+	at    int64 // seq of the last frame read from file
+}
+
+func (j *journal) follow(after int64) *Follower {
+	return &Follower{j: j, after: max(after, 0)}
+}
+
+// Next returns the frames after the last one returned, at least one and all
+// that are ready (bounded); it waits for one. After the frames of an ended
+// run it returns io.EOF.
+func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
+	for {
+		j := f.j
+		j.mu.Lock()
+		if f.after < j.last {
+			first := j.last - int64(len(j.frames)) + 1
+			if f.after+1 >= first {
+				frames := batch(j.frames[f.after+1-first:])
+				j.mu.Unlock()
+				f.Close()
+				f.after = frames[len(frames)-1].Seq
+				return frames, nil
+			}
+			j.flushLocked()
+			broken := j.broken
+			j.mu.Unlock()
+			if broken != nil {
+				return nil, errors.Wrap(broken, "read the journal back")
+			}
+			return f.fromFile(first - 1)
+		}
+		if j.done {
+			j.mu.Unlock()
+			return nil, io.EOF
+		}
+		if j.wake == nil {
+			j.wake = make(chan struct{})
+		}
+		wake := j.wake
+		j.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// batch is the head of frames that stays under batchBytes, and at least one.
+// The slice is never written to again: append only adds behind it, and trim
+// copies.
+func batch(frames []Frame) []Frame {
+	n, size := 0, 0
+	for n < len(frames) && (n == 0 || size+len(frames[n].Data) <= batchBytes) {
+		size += len(frames[n].Data)
+		n++
+	}
+	return frames[:n:n]
+}
+
+// fromFile returns frames up to seq upTo that are no longer in memory.
+func (f *Follower) fromFile(upTo int64) ([]Frame, error) {
+	if f.file == nil || f.at != f.after {
+		if err := f.seek(); err != nil {
+			return nil, err
+		}
+	}
+	var frames []Frame
+	for size := 0; f.after < upTo && (len(frames) == 0 || size < batchBytes); {
+		line, err := f.r.ReadBytes('\n')
+		if err != nil {
+			return nil, errors.Wrap(err, "read the journal back")
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		f.at++
+		f.after = f.at
+		size += len(line)
+		frames = append(frames, Frame{Seq: f.at, Data: line})
+	}
+	return frames, nil
+}
+
+// seek opens the file behind frame f.after.
+func (f *Follower) seek() error {
+	f.Close()
+	file, err := os.Open(f.j.path)
+	if err != nil {
+		return errors.Wrap(err, "read the journal back")
+	}
+	f.file = file
+	f.j.mu.Lock()
+	slot := f.after / indexEvery
+	offset := f.j.offsets[slot]
+	f.j.mu.Unlock()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	f.r = bufio.NewReaderSize(file, 64<<10)
+	for f.at = slot * indexEvery; f.at < f.after; f.at++ {
+		if _, _, err := skipLine(f.r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close releases the follower's file, if it has one open. Next may be called
+// again afterwards.
+func (f *Follower) Close() {
+	if f.file != nil {
+		f.file.Close()
+		f.file, f.r = nil, nil
+	}
+}

@@ -1,0 +1,183 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+)
+
+// collect follows j from after to its end and returns the texts of its deltas.
+func collect(j *journal, after int64) ([]string, error) {
+	f := j.follow(after)
+	defer f.Close()
+	var texts []string
+	want := after + 1
+	for {
+		frames, err := f.Next(context.Background())
+		if err == io.EOF {
+			return texts, nil
+		}
+		if err != nil {
+			return texts, err
+		}
+		for _, fr := range frames {
+			if fr.Seq != want {
+				return texts, fmt.Errorf("frame %d where %d was due", fr.Seq, want)
+			}
+			want++
+			if text, ok := strings.CutPrefix(string(fr.Data), `{"type":"delta","text":"`); ok {
+				texts = append(texts, text[:min(len(text), 20)])
+			}
+		}
+	}
+}
+
+// fill appends n deltas of size bytes each, and done.
+func fill(j *journal, n, size int) {
+	for i := range n {
+		j.append(event.Delta{Text: fmt.Sprintf("%d:%s", i, strings.Repeat("x", size))})
+	}
+	j.append(event.Done{})
+}
+
+func checkAll(t *testing.T, texts []string, from, n int) {
+	t.Helper()
+	if len(texts) != n-from {
+		t.Fatalf("%d deltas, want %d", len(texts), n-from)
+	}
+	for i, s := range texts {
+		if !strings.HasPrefix(s, fmt.Sprintf("%d:", from+i)) {
+			t.Fatalf("delta %d is %.20q", from+i, s)
+		}
+	}
+}
+
+func TestFollowersReadEverythingAtTheirOwnPace(t *testing.T) {
+	const n, size = 3000, 5000 // 15 MB: more than the memory window
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	var wg sync.WaitGroup
+	results := make([][]string, 8)
+	errs := make([]error, len(results))
+	for i := range results {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			results[i], errs[i] = collect(j, int64(i*10))
+		}()
+	}
+	fill(j, n, size)
+	wg.Wait()
+	for i := range results {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		checkAll(t, results[i], i*10, n)
+	}
+}
+
+func TestMemoryIsBoundedAndTheRestComesFromTheFile(t *testing.T) {
+	const n, size = 4000, 5000
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	most := 0
+	for i := range n {
+		j.append(event.Delta{Text: fmt.Sprintf("%d:%s", i, strings.Repeat("x", size))})
+		most = max(most, j.bytes)
+	}
+	if most > memoryWindow+2*size {
+		t.Errorf("%d bytes were held, the window is %d", most, memoryWindow)
+	}
+	j.append(event.Done{})
+	if j.bytes > endedWindow {
+		t.Errorf("an ended journal holds %d bytes", j.bytes)
+	}
+	for _, from := range []int{0, 1, indexEvery - 1, indexEvery, indexEvery + 1, n - 2, n} {
+		texts, err := collect(j, int64(from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkAll(t, texts, from, n)
+	}
+}
+
+func TestAStoredJournalIsReadBackWithoutItsHalfLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j := newJournal(path)
+	fill(j, 2500, 10)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"type":"delta","te`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	old, err := openJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int{0, 1500, 2500} {
+		texts, err := collect(old, int64(from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkAll(t, texts, from, 2500)
+	}
+	if texts, err := collect(old, 1<<40); err != nil || len(texts) != 0 {
+		t.Errorf("a place behind the end gave %d deltas, %v", len(texts), err)
+	}
+}
+
+// A journal that cannot be stored loses nothing: it stays in memory.
+func TestAJournalWithoutAFileKeepsEverything(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "no", "such", "folder"))
+	const n = 3000
+	fill(j, n, 5000)
+	texts, err := collect(j, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkAll(t, texts, 0, n)
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := j.follow(0).Next(ctx); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+	j.append(event.Done{})
+	j.append(event.Delta{Text: "late"})
+	if texts, _ := collect(j, 0); len(texts) != 0 {
+		t.Error("something was appended after done")
+	}
+}
+
+func BenchmarkAppendFollow(b *testing.B) {
+	j := newJournal(filepath.Join(b.TempDir(), "j"))
+	done := make(chan error)
+	go func() {
+		f := j.follow(0)
+		for {
+			if _, err := f.Next(context.Background()); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	e := event.Delta{Text: "Hello from t", MessageID: "msg_01"}
+	for b.Loop() {
+		j.append(e)
+	}
+	j.append(event.Done{})
+	if err := <-done; err != io.EOF {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,325 @@
+// Package run tells the story of one run: the repository's lock, a snapshot,
+// the agent, a second snapshot, the change between the two, its commit. It
+// knows neither HTTP nor a concrete agent.
+//
+// Flow: Manager.Start → Run.execute (run.go) → dialogue with the agent
+// (dialogue.go) → settle: change and commit → done. What happened is appended
+// to a journal (journal.go) that any number of clients follow.
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/prompt"
+	"github.com/slidewrite/slidewrite/shim/state"
+)
+
+// Errors of the Manager.
+var (
+	// ErrNotFound: no run of that id in this repository.
+	ErrNotFound = errors.New("no such run")
+	// ErrClosed: the shim is shutting down.
+	ErrClosed = errors.New("the shim is shutting down")
+)
+
+// BusyError says what holds the repository.
+type BusyError struct {
+	RunID     string
+	Prompt    string
+	StartedAt time.Time
+}
+
+func (e *BusyError) Error() string {
+	what := "another run"
+	if e.Prompt != "" {
+		what = "the run “" + prompt.Title(e.Prompt) + "”"
+	}
+	return what + " is still working in this repository"
+}
+
+// Options configure a Manager. Dir, Agents, LookPath and Store are needed.
+type Options struct {
+	Dir     string        // real path of the folder runs work in
+	Agents  []agent.Agent // the first one is the default provider
+	Off     []string      // providers that are known but cannot run
+	Store   *state.Store
+	Environ []string // of the shim
+
+	// LookPath finds the agent's binary by its name ("claude").
+	LookPath func(name string) (string, error)
+	// Version asks a binary for its version; "" when it does not tell.
+	Version func(ctx context.Context, bin string) string
+
+	KeepEnv           bool
+	Model             string // default model, "" = the agent's own
+	UseSkills         bool
+	NoProjectSettings bool
+	MCP               string // project or none
+	MaxTurns          int
+	CommitVerify      bool
+	CommitAsUser      bool
+
+	Log   io.Writer // what went wrong outside of a run; nil = silent
+	Debug io.Writer // each agent message's type and subtype; nil = silent
+	Wire  io.Writer // raw agent lines; nil = silent
+	Now   func() time.Time
+}
+
+// Manager starts runs in one repository, one at a time, and remembers them.
+type Manager struct {
+	o Options
+
+	mu     sync.Mutex
+	repo   *gitrepo.Repo
+	active map[string]*Run // runs of this process, running or ended
+	recent []string        // ids in active that have ended, oldest first
+	closed bool
+	wg     sync.WaitGroup
+
+	unknown    atomic.Int64 // agent lines of a type no mapper knows
+	recovering sync.Mutex
+	recovered  bool
+}
+
+// keepEnded is how many ended runs keep their journal open in memory; older
+// ones are read from their files.
+const keepEnded = 20
+
+// NewManager returns a Manager. It touches neither the repository nor the
+// state directory before it is used.
+func NewManager(o Options) *Manager {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxTurns == 0 {
+		o.MaxTurns = 40
+	}
+	return &Manager{o: o, active: map[string]*Run{}}
+}
+
+// Repo opens the repository, or says why there is none (gitrepo.ErrNone …). A
+// success is remembered.
+func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.repo != nil {
+		return m.repo, nil
+	}
+	repo, err := gitrepo.Open(ctx, m.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m.repo = repo
+	return repo, nil
+}
+
+// GitState is the repository's state as /meta shows it.
+func (m *Manager) GitState(ctx context.Context) gitrepo.State {
+	repo, err := m.Repo(ctx)
+	if err == nil {
+		return repo.State(ctx)
+	}
+	s := gitrepo.State{State: "none", Detail: err.Error(), Fix: hint(err)}
+	switch {
+	case errors.Is(err, gitrepo.ErrUnsafe):
+		s.State = "unsafe"
+	case errors.Is(err, gitrepo.ErrBare):
+		s.State = "bare"
+	case errors.Is(err, gitrepo.ErrNone):
+		s.Detail = "not a git repository: runs work, but there is no change list, commit or undo"
+		s.Fix = "git init"
+	}
+	return s
+}
+
+// hint is the first hint attached to err.
+func hint(err error) string {
+	first, _, _ := strings.Cut(errors.FlattenHints(err), "\n--\n")
+	return first
+}
+
+func (m *Manager) logf(format string, args ...any) {
+	if m.o.Log != nil {
+		fmt.Fprintf(m.o.Log, "slidewrite: "+format+"\n", args...)
+	}
+}
+
+// agentFor returns the agent of a provider; nil when it is unknown or off.
+func (m *Manager) agentFor(provider string) agent.Agent {
+	if provider == "" {
+		return m.o.Agents[0]
+	}
+	for _, a := range m.o.Agents {
+		if a.Provider() == provider {
+			return a
+		}
+	}
+	return nil
+}
+
+// Start begins a run and returns at once. It fails with *BusyError when the
+// repository is held, by this process or another. An unknown or disabled
+// provider gives a run that has already ended with an error event.
+func (m *Manager) Start(ctx context.Context, req prompt.Request) (*Run, error) {
+	m.Recover(ctx)
+	a := m.agentFor(req.Provider)
+	if a == nil {
+		return m.unsupported(req)
+	}
+	r := &Run{
+		m: m, agent: a, req: req, id: state.NewRunID(), kind: state.KindDesign,
+		started: m.o.Now(), stopping: make(chan struct{}), finished: make(chan struct{}),
+	}
+	lock, err := m.lock(r.id, req.Prompt, r.started)
+	if err != nil {
+		return nil, err
+	}
+	r.lock = lock
+	if err := m.open(r); err != nil {
+		lock.Release()
+		return nil, err
+	}
+	go r.execute()
+	return r, nil
+}
+
+// open makes r's record, folder and journal and lists it.
+func (m *Manager) open(r *Run) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	dir, err := m.o.Store.RunDir(r.id)
+	if err != nil {
+		return errors.Wrap(err, "make the run's private folder")
+	}
+	r.dir = dir
+	r.record = state.Record{
+		ID: r.id, Kind: r.kind, State: state.Running, Provider: r.provider(),
+		Prompt: r.req.Prompt, StartedAt: r.started, UndoOf: r.undoOf,
+	}
+	if err := m.o.Store.Put(r.record); err != nil {
+		return errors.Wrap(err, "note the run in the ledger")
+	}
+	r.journal = newJournal(m.o.Store.JournalPath(r.id))
+	m.active[r.id] = r
+	m.wg.Add(1)
+	return nil
+}
+
+// unsupported is the run of a provider that cannot run: an error and done, in
+// a stream, as clients of the original expect.
+func (m *Manager) unsupported(req prompt.Request) (*Run, error) {
+	var names []string
+	for _, a := range m.o.Agents {
+		names = append(names, a.Provider())
+	}
+	msg := "unknown provider " + quote(req.Provider)
+	for _, off := range m.o.Off {
+		if off == req.Provider {
+			msg = "the provider " + quote(req.Provider) + " cannot be used in this version"
+		}
+	}
+	r := &Run{m: m, req: req, id: state.NewRunID(), kind: state.KindDesign, finished: make(chan struct{}), stopping: make(chan struct{})}
+	r.journal = &journal{broken: errNoFile}
+	r.journal.append(event.Error{Message: msg, Code: event.CodeUnsupported, Fix: "use one of: " + strings.Join(names, ", ")})
+	r.journal.append(event.Done{})
+	close(r.finished)
+	return r, nil
+}
+
+var errNoFile = errors.New("this journal has no file")
+
+func quote(s string) string { return "“" + s + "”" }
+
+// lock takes the repository's lock for a run.
+func (m *Manager) lock(id, promptText string, at time.Time) (*state.Lock, error) {
+	lock, err := m.o.Store.Lock(m.o.Store.Top(), state.Holder{RunID: id, Prompt: promptText, StartedAt: at})
+	var held *state.Held
+	if errors.As(err, &held) {
+		return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt}
+	}
+	return lock, errors.Wrap(err, "take the repository's lock")
+}
+
+// ended moves r to the ended ones and lets go of the oldest of them.
+func (m *Manager) ended(r *Run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.recent = append(m.recent, r.id)
+	if len(m.recent) > keepEnded {
+		delete(m.active, m.recent[0])
+		m.recent = m.recent[1:]
+	}
+	m.wg.Done()
+}
+
+// Get returns a run of this repository, from memory or from the ledger.
+func (m *Manager) Get(id string) (*Run, error) {
+	m.mu.Lock()
+	r := m.active[id]
+	m.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	rec, err := m.stored(id)
+	if err != nil {
+		return nil, err
+	}
+	j, err := openJournal(m.o.Store.JournalPath(id))
+	if err != nil {
+		return nil, errors.Mark(errors.Wrap(err, "the events of this run are gone"), ErrNotFound)
+	}
+	r = &Run{m: m, id: id, kind: rec.Kind, record: rec, journal: j, finished: make(chan struct{}), stopping: make(chan struct{})}
+	close(r.finished)
+	return r, nil
+}
+
+// stored returns the ledger's record of a run.
+func (m *Manager) stored(id string) (state.Record, error) {
+	if !state.ValidRunID(id) {
+		return state.Record{}, ErrNotFound
+	}
+	rec, err := m.o.Store.Get(id)
+	if err != nil {
+		return state.Record{}, errors.Mark(err, ErrNotFound)
+	}
+	return rec, nil
+}
+
+// Stop ends a run; by is user, disconnect, shutdown or timeout. It returns at
+// once; a run that has ended is left as it is.
+func (m *Manager) Stop(id, by string) error {
+	r, err := m.Get(id)
+	if err != nil {
+		return err
+	}
+	r.stop(by)
+	return nil
+}
+
+// Unknown is how many agent lines had a type the mapper does not know.
+func (m *Manager) Unknown() int { return int(m.unknown.Load()) }
+
+// Close stops every run and waits until all have ended.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	for _, r := range m.active {
+		r.stop("shutdown")
+	}
+	m.mu.Unlock()
+	m.wg.Wait()
+}

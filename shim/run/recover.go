@@ -1,0 +1,168 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/state"
+)
+
+// Recover puts in order what a shim that died left behind: its agents are
+// ended, private folders removed, half-done commits and undos finished or
+// rolled back, and each run that was going on is closed as interrupted, with
+// its change. It does so once; while another shim works in the repository
+// there is nothing to recover and it is tried again at the next call.
+func (m *Manager) Recover(ctx context.Context) {
+	m.recovering.Lock()
+	defer m.recovering.Unlock()
+	if m.recovered {
+		return
+	}
+	lock, err := m.lock(state.NewRunID(), "", m.o.Now())
+	if err != nil {
+		return
+	}
+	defer lock.Release()
+	m.recovered = true
+	process.SweepOrphans(m.o.Store.Hash(), m.o.Store.RunAlive)
+	if _, err := m.o.Store.SweepRunDirs(nil); err != nil {
+		m.logf("run folders of an earlier shim could not be removed: %v", err)
+	}
+	dead, err := m.o.Store.Interrupted()
+	if err != nil {
+		m.logf("the ledger could not be read: %v", err)
+	}
+	for _, rec := range dead {
+		if err := m.recoverRun(ctx, rec); err != nil {
+			m.logf("run %s was interrupted and could not be put in order: %v", rec.ID, err)
+		}
+	}
+	m.prune(ctx)
+}
+
+// prune lets go of runs that are too old or too many, and of their snapshots.
+func (m *Manager) prune(ctx context.Context) {
+	gone, err := m.o.Store.Prune(m.o.Now())
+	if err != nil {
+		m.logf("old runs could not be removed: %v", err)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	repo, err := m.Repo(ctx)
+	if err != nil {
+		return
+	}
+	for _, id := range gone {
+		if err := repo.Drop(ctx, id); err != nil {
+			m.logf("the snapshots of run %s could not be dropped: %v", id, err)
+		}
+	}
+}
+
+// recoverRun closes one run whose shim died.
+func (m *Manager) recoverRun(ctx context.Context, rec state.Record) error {
+	j, err := reopenJournal(m.o.Store.JournalPath(rec.ID))
+	if err != nil {
+		return err
+	}
+	r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, started: rec.StartedAt, record: rec, journal: j}
+	r.req.Prompt = rec.Prompt
+	r.journal.append(event.Error{
+		Message: "slidewrite ended in the middle of this run; what it had changed is below and can be undone",
+		Code:    event.CodeCrashed, Fix: "slidewrite undo " + rec.ID,
+	})
+	if repo, err := m.Repo(ctx); err == nil {
+		if err := r.recoverGit(ctx, repo); err != nil {
+			r.note("recovery", event.Warning, err.Error())
+		}
+	}
+	r.update(func(rec *state.Record) {
+		rec.State, rec.EndedAt, rec.Intent = state.Interrupted, m.o.Now(), nil
+	})
+	r.journal.append(event.Done{})
+	return nil
+}
+
+// recoverGit finishes or rolls back a commit or undo that had begun, and
+// finds out what the run had changed where that was not known yet.
+func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
+	if err := r.recoverChange(ctx, repo); err != nil {
+		return errors.Wrap(err, "find out what the run had changed")
+	}
+	if len(r.record.Intent) == 0 {
+		return nil
+	}
+	var in gitrepo.Intent
+	if err := json.Unmarshal(r.record.Intent, &in); err != nil {
+		return errors.Wrap(err, "read what the run was about to do")
+	}
+	done, err := repo.Recover(ctx, in)
+	if err != nil {
+		return errors.Wrapf(err, "finish the %s that had begun", in.Kind)
+	}
+	r.notes(done.Notes)
+	if !done.Finished {
+		return nil
+	}
+	if done.SHA != "" {
+		r.update(func(rec *state.Record) { rec.SHA = done.SHA })
+		r.journal.append(event.Commit{SHA: done.SHA[:min(len(done.SHA), 10)], Count: len(filesOf(r.record))})
+	}
+	if r.kind == state.KindUndo {
+		r.m.markUndone(r.undoOf, true)
+	}
+	return nil
+}
+
+// recoverChange emits the change of the run; where the run died before its
+// second snapshot, that is taken now.
+func (r *Run) recoverChange(ctx context.Context, repo *gitrepo.Repo) error {
+	if files := filesOf(r.record); len(files) > 0 {
+		r.journal.append(changeEvent(&gitrepo.Change{Files: files}))
+		return nil
+	}
+	if len(r.record.Before) == 0 || r.kind == state.KindUndo {
+		return nil
+	}
+	var before gitrepo.Snapshot
+	if err := json.Unmarshal(r.record.Before, &before); err != nil {
+		return err
+	}
+	// Which tools ran when died with the shim: all that changed is the run's.
+	change, err := r.change(ctx, repo, &before, gitrepo.ToolLog{})
+	if err != nil || len(change.Files) == 0 {
+		return err
+	}
+	r.notes(change.Notes)
+	r.journal.append(changeEvent(change))
+	return nil
+}
+
+// reopenJournal opens the journal of a dead run for its last events. A line
+// that was half written is cut off.
+func reopenJournal(path string) (*journal, error) {
+	old, err := openJournal(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return newJournal(path), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(path, old.size); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	old.done = false
+	old.write(f)
+	return old, nil
+}

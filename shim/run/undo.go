@@ -1,0 +1,163 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/prompt"
+	"github.com/slidewrite/slidewrite/shim/state"
+)
+
+// UndoReply is the answer to an undo.
+type UndoReply struct {
+	ID    string   `json:"id"`    // of the undo run, itself undoable
+	Files []string `json:"files"` // paths taken back
+	SHA   string   `json:"sha"`   // abbreviated, "" when nothing was committed
+}
+
+// Undo takes the change of a run back, as a run of its own. It fails with
+// *BusyError, ErrNotFound, gitrepo.ErrGone, or *gitrepo.Refusal with the
+// paths that stand in the way: then nothing was touched.
+func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
+	m.Recover(ctx)
+	rec, err := m.stored(id)
+	if err != nil {
+		return UndoReply{}, err
+	}
+	r := &Run{
+		m: m, id: state.NewRunID(), kind: state.KindUndo, undoOf: id, started: m.o.Now(),
+		req:      prompt.Request{Prompt: "undo " + prompt.Title(rec.Prompt)},
+		stopping: make(chan struct{}), finished: make(chan struct{}),
+	}
+	lock, err := m.lock(r.id, r.req.Prompt, r.started)
+	if err != nil {
+		return UndoReply{}, err
+	}
+	r.lock = lock
+	// The record may have changed while the lock was waited for.
+	if rec, err = m.stored(id); err == nil {
+		err = undoable(rec)
+	}
+	if err == nil {
+		err = m.open(r)
+	}
+	if err != nil {
+		lock.Release()
+		return UndoReply{}, err
+	}
+	defer r.end()
+	return r.undo(ctx, rec)
+}
+
+// undoable tells why a run cannot be undone.
+func undoable(rec state.Record) error {
+	switch {
+	case rec.State == state.Running:
+		return &BusyError{RunID: rec.ID, Prompt: rec.Prompt, StartedAt: rec.StartedAt}
+	case rec.Undone:
+		return &gitrepo.Refusal{Message: "this run has been undone already", Fix: "undo the undo to get it back: slidewrite undo"}
+	case len(rec.Files) == 0:
+		return &gitrepo.Refusal{Message: "this run changed nothing"}
+	}
+	return nil
+}
+
+func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
+	fail := func(err error) (UndoReply, error) {
+		r.fail(event.Error{Message: err.Error(), Code: event.CodeInternal, Fix: hint(err)})
+		return UndoReply{}, err
+	}
+	repo, err := r.m.Repo(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	req, err := undoRequest(r, rec)
+	if err != nil {
+		return fail(err)
+	}
+	// From here on the undo is carried through, whatever the client does.
+	ctx = context.WithoutCancel(ctx)
+	res, err := repo.Undo(ctx, req)
+	if err != nil {
+		return fail(err)
+	}
+	reply := UndoReply{ID: r.id, Files: []string{}}
+	for _, f := range res.Change.Files {
+		reply.Files = append(reply.Files, changedFile(f).Path)
+	}
+	if err := r.keepUndo(ctx, repo, res); err != nil {
+		return fail(err)
+	}
+	r.m.markUndone(rec.ID, true)
+	r.notes(res.Change.Notes)
+	r.journal.append(changeEvent(res.Change))
+	switch {
+	case res.Commit != nil:
+		r.committed(res.Commit, nil)
+		reply.SHA = res.Commit.Short
+	case res.CommitRefused != nil:
+		r.committed(nil, res.CommitRefused)
+	}
+	return reply, nil
+}
+
+// undoRequest reads back what the run had changed.
+func undoRequest(r *Run, rec state.Record) (gitrepo.UndoRequest, error) {
+	var before, after gitrepo.Snapshot
+	var files []gitrepo.File
+	for _, part := range []struct {
+		raw json.RawMessage
+		to  any
+	}{{rec.Before, &before}, {rec.After, &after}, {rec.Files, &files}} {
+		if err := json.Unmarshal(part.raw, part.to); err != nil {
+			return gitrepo.UndoRequest{}, errors.Wrap(err, "read the run's record")
+		}
+	}
+	return gitrepo.UndoRequest{
+		RunID: r.id, Of: rec.ID, Before: before.Tree, After: after.Tree, Files: files,
+		Committed: rec.SHA != "", Message: undoMessage(r.id, rec),
+		AsUser: r.m.o.CommitAsUser, Verify: r.m.o.CommitVerify, Record: r.intent,
+	}, nil
+}
+
+func undoMessage(runID string, rec state.Record) string {
+	return "Undo: slide-write: " + prompt.Title(rec.Prompt) + "\n\nSlide-Write-Run: " + runID + "\n"
+}
+
+// keepUndo stores the undo's own snapshots, so that it can be undone.
+func (r *Run) keepUndo(ctx context.Context, repo *gitrepo.Repo, res *gitrepo.UndoResult) error {
+	before, err := json.Marshal(res.Change.Before)
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(res.Change.After)
+	if err != nil {
+		return err
+	}
+	files, err := json.Marshal(res.Change.Files)
+	if err != nil {
+		return err
+	}
+	r.update(func(rec *state.Record) { rec.Before, rec.After, rec.Files = before, after, files })
+	return repo.Keep(ctx, r.id, res.Change.Before, res.Change.After)
+}
+
+// markUndone notes that a run's change was taken back, or brought back by the
+// undo of its undo.
+func (m *Manager) markUndone(id string, undone bool) {
+	var rec state.Record
+	err := m.o.Store.Update(id, func(r *state.Record) {
+		r.Undone = undone
+		rec = *r
+	})
+	if err != nil { // pruned meanwhile: nothing lists it any more
+		return
+	}
+	if rec.Kind == state.KindUndo && rec.UndoOf != "" {
+		m.markUndone(rec.UndoOf, !undone)
+	}
+}

@@ -1,0 +1,290 @@
+package shim
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/claude"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/catalog"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/run"
+	"github.com/slidewrite/slidewrite/shim/server"
+	"github.com/slidewrite/slidewrite/shim/state"
+)
+
+// Config is all that a shim can be told. The zero value of everything but
+// Repo is usable: it listens on a free port of the loopback.
+type Config struct {
+	Repo string // target repository, or a folder in one
+	Bind string // address, default 127.0.0.1
+	Port int    // 0 = a free one
+
+	Token           string   // bearer token; "" = the repository's own, made once
+	Origins         []string // web origins allowed by CORS
+	AllowHosts      []string // further Host names, *.suffix allowed
+	AllowExtensions []string // further extension ids
+
+	Model             string // default Anthropic model
+	ClaudeBin         string // "" = found on PATH and in the usual folders
+	MaxTurns          int    // 0 = 40
+	UseSkills         bool
+	NoProjectSettings bool
+	MCP               string // project (default) or none
+	KeepEnv           bool
+
+	CommitVerify bool
+	CommitAuthor string // slidewrite (default) or user
+
+	Debug     bool
+	DebugWire bool
+
+	StateDir string    // "" = the user's state directory
+	Environ  []string  // nil = os.Environ()
+	Log      io.Writer // nil = nothing is logged
+	Version  string
+	Now      func() time.Time // nil = time.Now
+}
+
+// Shim is one server for one repository.
+type Shim struct {
+	cfg     Config
+	dir     string // real path of Config.Repo
+	store   *state.Store
+	runs    *run.Manager
+	catalog *catalog.Catalog
+	handler http.Handler
+
+	token   string
+	started time.Time
+
+	mu       sync.Mutex
+	listener net.Listener
+}
+
+// New returns a shim for cfg. It reads what it needs to know about the
+// repository's place and the state directory; git and the agents are asked
+// later, so that its cost does not depend on the repository.
+func New(ctx context.Context, cfg Config) (*Shim, error) {
+	cfg = cfg.withDefaults()
+	dir, err := repoDir(cfg.Repo)
+	if err != nil {
+		return nil, err
+	}
+	top, err := gitrepo.TopOf(dir)
+	if err != nil {
+		return nil, errors.Wrap(err, "find the repository")
+	}
+	if cfg.StateDir == "" {
+		if cfg.StateDir, err = state.DefaultDir(cfg.Environ); err != nil {
+			return nil, err
+		}
+	}
+	store, err := state.Open(cfg.StateDir, top)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shim{cfg: cfg, dir: dir, store: store, token: cfg.Token, started: cfg.Now()}
+	if s.token == "" {
+		if s.token, err = state.Token(top); err != nil {
+			return nil, errors.Wrap(err, "make the token of this repository")
+		}
+	}
+	agents := []agent.Agent{claude.New()}
+	s.catalog = catalog.New(catalog.Options{
+		Agents: agents, LookPath: s.lookPath, Environ: cfg.Environ, KeepEnv: cfg.KeepEnv, Repo: dir,
+		TempRoot: store.Dir(),
+	})
+	s.runs = run.NewManager(run.Options{
+		Dir: dir, Agents: agents, Off: []string{"openai", "grok", "google"}, Store: store,
+		Environ: cfg.Environ, LookPath: s.lookPath, Version: s.catalog.Version,
+		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
+		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
+		Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
+	})
+	s.handler = server.New(s.serverOptions())
+	return s, nil
+}
+
+// serverOptions is what the HTTP surface is told about this shim.
+func (s *Shim) serverOptions() server.Options {
+	return server.Options{
+		Runs: server.FromManager(s.runs), Catalog: s.catalog, Git: s.runs.GitState, Unknown: s.runs.Unknown,
+		Project: filepath.Base(s.dir), RepoDir: s.dir, Version: s.cfg.Version, CommitVerify: s.cfg.CommitVerify,
+		Token: s.token, Bind: s.cfg.Bind, AllowHosts: s.cfg.AllowHosts,
+		Origins: s.cfg.Origins, AllowExtensions: s.cfg.AllowExtensions, Log: s.log(),
+	}
+}
+
+func (s *Shim) log() *slog.Logger { return slog.New(slog.NewTextHandler(s.cfg.Log, nil)) }
+
+// repoDir is the real path of the folder to work in.
+func repoDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", errors.Wrap(err, "--repo")
+	}
+	if info, err := os.Stat(real); err != nil {
+		return "", errors.Wrap(err, "--repo")
+	} else if !info.IsDir() {
+		return "", errors.Newf("--repo: %s is not a folder", dir)
+	}
+	return real, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Repo == "" {
+		c.Repo = "."
+	}
+	if c.Bind == "" {
+		c.Bind = "127.0.0.1"
+	}
+	if c.MaxTurns == 0 {
+		c.MaxTurns = 40
+	}
+	if c.MCP == "" {
+		c.MCP = "project"
+	}
+	if c.Environ == nil {
+		c.Environ = os.Environ()
+	}
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func writer(on bool, w io.Writer) io.Writer {
+	if on {
+		return w
+	}
+	return nil
+}
+
+// lookPath finds an agent's binary: as configured, else on PATH, else in the
+// usual folders; never in the target repository.
+func (s *Shim) lookPath(name string) (string, error) {
+	bin, _, err := process.LookPath(name, s.explicitBin(name), s.cfg.Environ, s.store.Top())
+	return bin, err
+}
+
+func (s *Shim) explicitBin(name string) string {
+	if name == "claude" {
+		return s.cfg.ClaudeBin
+	}
+	return ""
+}
+
+// Handler serves the HTTP surface.
+func (s *Shim) Handler() http.Handler { return s.handler }
+
+// Runs starts and remembers runs.
+func (s *Shim) Runs() *run.Manager { return s.runs }
+
+// Token is the bearer token that clients must send.
+func (s *Shim) Token() string { return s.token }
+
+// Listen binds the address and returns it as host:port.
+func (s *Shim) Listen() (string, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(s.cfg.Bind, strconv.Itoa(s.cfg.Port)))
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener = l
+	return l.Addr().String(), nil
+}
+
+// Serve answers requests until ctx ends; then it stops the runs, waits for
+// them, and lets their last events reach the clients.
+func (s *Shim) Serve(ctx context.Context) error {
+	s.mu.Lock()
+	l := s.listener
+	s.mu.Unlock()
+	if l == nil {
+		return errors.New("Serve without Listen")
+	}
+	remove, err := s.store.Announce(state.Shim{PID: os.Getpid(), Addr: l.Addr().String(), Repo: s.store.Top(), StartedAt: s.started})
+	if err != nil {
+		return err
+	}
+	defer remove()
+	srv := server.NewHTTPServer(s.handler, s.log())
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	go s.runs.Recover(context.WithoutCancel(ctx))
+	select {
+	case err := <-failed:
+		return errors.CombineErrors(err, s.Close())
+	case <-ctx.Done():
+	}
+	err = s.Close()
+	// Every run has ended, so every stream has its last event at hand; a
+	// client that does not read is not waited for.
+	quiet, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if srv.Shutdown(quiet) != nil {
+		srv.Close()
+	}
+	return err
+}
+
+// lastWords is how long clients have to read the end of their streams at
+// shutdown.
+const lastWords = 2 * time.Second
+
+// Close stops all runs and waits until nothing of them is left.
+func (s *Shim) Close() error {
+	s.runs.Close()
+	s.catalog.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != nil {
+		s.listener.Close()
+		s.listener = nil
+	}
+	return nil
+}
+
+// Facts is what a person who starts the shim wants to know.
+type Facts struct {
+	Addr    string
+	Token   string
+	Project string
+	RepoDir string
+	Git     gitrepo.State
+	Agents  []catalog.Provider
+}
+
+// Facts asks git and the agents; agents that have not answered when ctx ends
+// are pending.
+func (s *Shim) Facts(ctx context.Context) Facts {
+	s.mu.Lock()
+	f := Facts{Token: s.token, Project: filepath.Base(s.dir), RepoDir: s.dir}
+	if s.listener != nil {
+		f.Addr = s.listener.Addr().String()
+	}
+	s.mu.Unlock()
+	f.Git = s.runs.GitState(ctx)
+	f.Agents = s.catalog.Providers(ctx, "", false)
+	return f
+}
