@@ -49,10 +49,12 @@ func loadFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
 	return out
 }
 
-func fill(b []byte) []byte {
-	b = bytes.ReplaceAll(b, []byte("{{REPO}}"), []byte(testRepo))
-	return bytes.ReplaceAll(b, []byte("{{SESSION}}"), []byte(testSession))
-}
+var placeholders = strings.NewReplacer(
+	"{{REPO}}", testRepo, "{{SESSION}}", testSession, "{{HOME}}", "/home/dev", "{{TMP}}", "/tmp/t", "{{LAB}}", "/lab",
+	"{{EPOCH}}", "1796025190257", "{{TIME}}", "2026-11-30T07:53:01.214Z", "{{PORT}}", "8787",
+)
+
+func fill(b []byte) []byte { return []byte(placeholders.Replace(string(b))) }
 
 // options are the mapper's for a fixture: what it was asked to resume is on
 // its command line.

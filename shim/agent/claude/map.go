@@ -449,10 +449,10 @@ func (m *mapper) retract(uuid string) {
 // resultLine keeps the result; there can be several, and lines after it.
 func (m *mapper) resultLine(l *wireLine) {
 	m.result = l
-	if m.session == "" {
+	m.lost = m.opts.Resume != "" && !m.started && saysNoConversation(strings.Join(l.Errors, "\n"))
+	if m.session == "" && !m.lost {
 		m.session = l.SessionID
 	}
-	m.lost = m.opts.Resume != "" && !m.started && saysNoConversation(strings.Join(l.Errors, "\n"))
 	m.bill(l)
 	m.thinking = 0
 	m.sendUsage(false)
