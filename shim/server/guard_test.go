@@ -1,0 +1,273 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/slidewrite/slidewrite/shim/run"
+	"github.com/slidewrite/slidewrite/shim/server"
+)
+
+// Everything is wrong at first, then one thing less in each row: the order of
+// the checks is part of the contract.
+func TestGuardOrder(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.Limits.Body = 100 })
+	s.runs.startErr = &run.BusyError{RunID: "run-0", Prompt: "make it green"}
+	big := strings.Repeat(" ", 101)
+	for _, c := range []struct {
+		name, host, token, origin, media, path, body string
+		status                                       int
+		code                                         string
+	}{
+		{"host", "evil.test", "wrong", "http://evil.test", "text/plain", "/nowhere", big, 403, "bad_host"},
+		{"token", "localhost", "wrong", "http://evil.test", "text/plain", "/nowhere", big, 401, "unauthorized"},
+		{"origin", "localhost", testToken, "http://evil.test", "text/plain", "/nowhere", big, 403, "bad_origin"},
+		{"media", "localhost", testToken, "", "text/plain", "/nowhere", big, 415, "unsupported_media"},
+		{"size", "localhost", testToken, "", "application/json", "/nowhere", big, 413, "too_large"},
+		{"route", "localhost", testToken, "", "application/json", "/nowhere", "[]", 404, "not_found"},
+		{"run", "localhost", testToken, "", "application/json", "/runs/nope/stop", "[]", 404, "not_found"},
+		{"body", "localhost", testToken, "", "application/json", "/design", "[]", 400, "bad_request"},
+		{"busy", "localhost", testToken, "", "application/json", "/design", `{"prompt":"x"}`, 409, "busy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := do(t, s.URL, call{method: "POST", path: c.path, host: c.host, body: c.body, header: map[string]string{
+				"Authorization": "Bearer " + c.token, "Origin": c.origin, "Content-Type": c.media}})
+			wantFault(t, a, c.status, c.code)
+		})
+	}
+}
+
+// Who may call, by the headers that Chromium 156 was seen to send.
+func TestGuardOrigins(t *testing.T) {
+	s := start(t, func(o *server.Options) {
+		o.Origins = []string{"http://localhost:5173", "https://shop.example.com/"}
+		o.AllowExtensions = []string{otherExtension}
+	})
+	own := s.URL
+	port := own[strings.LastIndex(own, ":"):]
+	for _, c := range []struct {
+		name, origin, site string
+		allowed            bool // let in
+		cors               bool // and may read the answer
+	}{
+		{"extension page, GET", "", "none", true, false},
+		{"extension page, POST", "chrome-extension://" + server.ExtensionID, "none", true, true},
+		{"extension without host permission", "chrome-extension://" + server.ExtensionID, "cross-site", true, true},
+		{"allowed extension", "chrome-extension://" + otherExtension, "none", true, true},
+		{"unknown extension", "chrome-extension://" + strings.Repeat("a", 32), "none", false, false},
+		{"extension id in a web origin", "http://" + server.ExtensionID, "", false, false},
+		{"extension of another browser", "moz-extension://" + server.ExtensionID, "none", false, false},
+		{"app page", "http://localhost:5173", "same-site", true, true},
+		{"app page, upper case", "HTTP://LOCALHOST:5173", "", true, true},
+		{"app page, other port", "http://localhost:9999", "same-site", false, false},
+		{"app page, other scheme", "https://localhost:5173", "cross-site", false, false},
+		{"app page, other loopback name", "http://127.0.0.1:5173", "cross-site", false, false},
+		{"app page, with a final dot", "http://localhost.:5173", "cross-site", false, false},
+		{"app page, with a path", "http://localhost:5173/x", "same-site", false, false},
+		{"app page, with a slash", "http://localhost:5173/", "same-site", false, false},
+		{"app page, with credentials", "http://a@localhost:5173", "same-site", false, false},
+		{"named with a slash, default port", "https://shop.example.com", "cross-site", true, true},
+		{"named with a slash, port said", "https://shop.example.com:443", "cross-site", true, true},
+		{"the shim's own page", own, "same-origin", true, true},
+		{"the shim's own port by another name", "http://localhost" + port, "cross-site", false, false},
+		{"null", "null", "cross-site", false, false},
+		{"no origin at all", " ", "", false, false},
+		{"page's GET", "", "same-site", false, false},
+		{"page's GET to 127.0.0.1", "", "cross-site", false, false},
+		{"command line", "", "", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := authorized("Sec-Fetch-Site", c.site)
+			h["Origin"] = c.origin
+			a := do(t, s.URL, call{method: "GET", path: "/meta", header: h})
+			if !c.allowed {
+				wantFault(t, a, 403, "bad_origin")
+			} else if a.status != 200 {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+			got, vary := a.header.Get("Access-Control-Allow-Origin"), a.header.Get("Vary")
+			if c.cors != (got == c.origin && vary == "Origin") || !c.cors && got != "" {
+				t.Errorf("Access-Control-Allow-Origin %q, Vary %q", got, vary)
+			}
+		})
+	}
+}
+
+func TestGuardRefusalsNameTheFlag(t *testing.T) {
+	s := start(t, nil)
+	for _, c := range []struct{ host, origin, fix string }{
+		{"Shop.Tunnel.Example.:443", "", "--allow-host shop.tunnel.example "},
+		{"", "http://localhost:9999", "--origin http://localhost:9999 "},
+		{"", "chrome-extension://" + otherExtension, "--allow-extension " + otherExtension},
+	} {
+		a := do(t, s.URL, call{method: "GET", path: "/meta", host: c.host, header: authorized("Origin", c.origin)})
+		if a.status != 403 || !strings.Contains(a.fault.Fix, c.fix) {
+			t.Errorf("%+v: got %d, fix %q", c, a.status, a.fault.Fix)
+		}
+	}
+}
+
+// A page that may call can read why it was refused.
+func TestGuardErrorsCarryCORS(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.Origins = []string{"http://localhost:5173"} })
+	a := do(t, s.URL, call{method: "GET", path: "/meta", header: map[string]string{"Origin": "http://localhost:5173"}})
+	wantFault(t, a, 401, "unauthorized")
+	if got := a.header.Get("Access-Control-Allow-Origin"); got != "http://localhost:5173" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestGuardStarAllowsEveryWebOrigin(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.Origins = []string{"*"} })
+	for origin, want := range map[string]int{
+		"http://localhost:9999": 200, "https://anything.example": 200, "null": 200,
+		"chrome-extension://" + otherExtension: 403, "file://": 403, "nonsense": 403,
+	} {
+		a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized("Origin", origin, "Sec-Fetch-Site", "cross-site")})
+		if a.status != want {
+			t.Errorf("%s: got %d", origin, a.status)
+		}
+		if got := a.header.Get("Access-Control-Allow-Origin"); (got == origin) != (want == 200) || got == "*" {
+			t.Errorf("%s: allowed %q", origin, got)
+		}
+	}
+}
+
+// A dev server that forwards to the shim and keeps its own Host does not make
+// its pages the shim's.
+func TestGuardForwardedHostIsNotTheShimsOwn(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.AllowHosts = []string{"shop.example.com"} })
+	a := do(t, s.URL, call{method: "GET", path: "/meta", host: "localhost:5173", header: authorized("Origin", "http://localhost:5173")})
+	wantFault(t, a, 403, "bad_origin")
+	port := s.URL[strings.LastIndex(s.URL, ":")+1:]
+	a = do(t, s.URL, call{method: "GET", path: "/meta", host: "shop.example.com:" + port, header: authorized("Origin", "http://shop.example.com:"+port)})
+	wantFault(t, a, 403, "bad_origin")
+	a = do(t, s.URL, call{method: "GET", path: "/meta", host: "localhost:" + port, header: authorized("Origin", "http://localhost:"+port)})
+	if a.status != 200 {
+		t.Errorf("the shim's own page: got %d %s", a.status, a.body)
+	}
+}
+
+func TestGuardNavigations(t *testing.T) {
+	s := start(t, nil)
+	for _, c := range []struct {
+		path, method, mode, dest string
+		refused                  bool
+	}{
+		{"/health", "GET", "navigate", "document", false},
+		{"/pair", "GET", "navigate", "document", false},
+		{"/health", "GET", "navigate", "iframe", true},
+		{"/health", "GET", "no-cors", "empty", true},
+		{"/pair", "POST", "navigate", "document", true},
+		{"/meta", "GET", "navigate", "document", true},
+		{"/%68ealth", "GET", "navigate", "document", true},
+	} {
+		a := do(t, s.URL, call{method: c.method, path: c.path, header: authorized("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)})
+		if refused := a.fault.Code == "bad_origin"; refused != c.refused {
+			t.Errorf("%+v: got %d %s", c, a.status, a.body)
+		}
+	}
+}
+
+func TestGuardRepeatedHeaders(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.Origins = []string{"http://localhost:5173"} })
+	for _, c := range []struct {
+		name, header, first, second string
+		status                      int
+	}{
+		{"two tokens", "Authorization", "Bearer " + testToken, "Bearer x", 401},
+		{"two origins", "Origin", "http://localhost:5173", "http://evil.test", 403},
+		{"two sites", "Sec-Fetch-Site", "none", "cross-site", 403},
+		{"two media types", "Content-Type", "application/json", "text/plain", 415},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req := call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"x"}`}.request(t, s.URL)
+			req.Header[c.header] = []string{c.first, c.second}
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != c.status {
+				t.Errorf("got %s", resp.Status)
+			}
+		})
+	}
+}
+
+func TestGuardCompressedBody(t *testing.T) {
+	s := start(t, nil)
+	a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized("Content-Encoding", "gzip"), body: "\x1f\x8b"})
+	wantFault(t, a, 415, "unsupported_media")
+}
+
+func TestGuardPreflight(t *testing.T) {
+	s := start(t, nil)
+	ask := authorized("Origin", "chrome-extension://"+server.ExtensionID, "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
+	ask["Authorization"] = "" // a preflight never has it
+	for _, path := range []string{"/design", "/runs/x/undo", "/nowhere"} {
+		a := do(t, s.URL, call{method: "OPTIONS", path: path, header: ask})
+		if a.status != 204 || a.header.Get("Access-Control-Allow-Private-Network") != "true" {
+			t.Errorf("%s: got %d %v", path, a.status, a.header)
+		}
+	}
+	a := do(t, s.URL, call{method: "OPTIONS", path: "/design"})
+	if a.status != 204 || a.header.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("without an origin: got %d %v", a.status, a.header)
+	}
+	a = do(t, s.URL, call{method: "OPTIONS", path: "/design", host: "evil.test", header: ask})
+	wantFault(t, a, 403, "bad_host")
+	if a.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("a foreign host got an allow header")
+	}
+}
+
+// In a recorder there is no listener: nothing is the shim's own origin, and
+// deadlines that cannot be set are no error.
+func TestGuardWithoutAConnection(t *testing.T) {
+	h := server.New(server.Options{Runs: newShelf(), Token: testToken})
+	for origin, want := range map[string]int{"": 200, "http://example.com": 403} {
+		rec := httptest.NewRecorder()
+		req := httptest.NewRequest("POST", "http://localhost/design", strings.NewReader(`{"prompt":"x"}`))
+		req.Header.Set("Authorization", "Bearer "+testToken)
+		req.Header.Set("Content-Type", "application/json")
+		if origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		h.ServeHTTP(rec, req)
+		if rec.Code != want {
+			t.Errorf("%q: got %d %s", origin, rec.Code, rec.Body)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    server.Options
+		flag string // in the error, "" = none
+	}{
+		{"nothing", server.Options{}, ""},
+		{"all kinds", server.Options{
+			AllowHosts: []string{"shop.example.com", "*.dev.example.com", "192.168.1.5", "fe80::1", "[::2]", "name:8443"},
+			Origins:    []string{"*", "http://localhost:5173", "https://a.example/"}, AllowExtensions: []string{otherExtension},
+		}, ""},
+		{"host with a path", server.Options{AllowHosts: []string{"http://shop"}}, "--allow-host"},
+		{"every host", server.Options{AllowHosts: []string{"*"}}, "--allow-host"},
+		{"star inside", server.Options{AllowHosts: []string{"a.*.b"}}, "--allow-host"},
+		{"empty host", server.Options{AllowHosts: []string{""}}, "--allow-host"},
+		{"nothing below the star", server.Options{AllowHosts: []string{"*."}}, "--allow-host"},
+		{"origin with a path", server.Options{Origins: []string{"http://localhost:5173/app"}}, "--origin"},
+		{"origin without scheme", server.Options{Origins: []string{"localhost:5173"}}, "--origin"},
+		{"extension as origin", server.Options{Origins: []string{"chrome-extension://" + otherExtension}}, "--origin"},
+		{"short id", server.Options{AllowExtensions: []string{"abc"}}, "--allow-extension"},
+		{"id with other letters", server.Options{AllowExtensions: []string{strings.Repeat("z", 32)}}, "--allow-extension"},
+	} {
+		err := c.o.Validate()
+		if (err == nil) != (c.flag == "") || err != nil && !strings.HasPrefix(err.Error(), c.flag+":") {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}

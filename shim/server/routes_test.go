@@ -1,0 +1,315 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/run"
+	"github.com/slidewrite/slidewrite/shim/server"
+)
+
+func TestMeta(t *testing.T) {
+	s := start(t, func(o *server.Options) {
+		o.Unknown = func() int { return 3 }
+		o.GeminiEnv = true
+		o.Git = func(context.Context) gitrepo.State {
+			return gitrepo.State{State: "merging", Branch: "main", Dirty: true, Hooks: true, Detail: "a merge is going on", Fix: "git merge --continue"}
+		}
+	})
+	a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized()})
+	want := `{"project":"shop","repoDir":"/repos/shop","version":"0.1.0","branch":"main","dirty":true,` +
+		`"providers":[{"id":"anthropic"},{"id":"openai"}],"defaultProvider":"anthropic","models":[{"id":"opus","label":"Opus"}],"defaultModel":"opus",` +
+		`"geminiModel":"gemini-2.5-flash-image","geminiEnv":true,` +
+		`"git":{"state":"merging","hooks":"skipped","detail":"a merge is going on","fix":"git merge --continue"},` +
+		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview"]}`
+	var got map[string]any
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	for _, p := range got["providers"].([]any) { // the rest of an entry is the catalog's
+		for name := range p.(map[string]any) {
+			if name != "id" {
+				delete(p.(map[string]any), name)
+			}
+		}
+	}
+	if b, _ := json.Marshal(got); !sameJSON(t, string(b), want) {
+		t.Errorf("got  %s\nwant %s", b, want)
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var x, y any
+	if err := errors.CombineErrors(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil {
+		t.Fatal(err)
+	}
+	ja, _ := json.Marshal(x)
+	jb, _ := json.Marshal(y)
+	return bytes.Equal(ja, jb)
+}
+
+func TestMetaHooks(t *testing.T) {
+	for _, c := range []struct {
+		has, verify bool
+		want        string
+	}{{false, false, "none"}, {false, true, "none"}, {true, false, "skipped"}, {true, true, "run"}} {
+		s := start(t, func(o *server.Options) {
+			o.CommitVerify = c.verify
+			o.Git = func(context.Context) gitrepo.State { return gitrepo.State{State: "ok", Hooks: c.has} }
+		})
+		a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized()})
+		if !strings.Contains(a.body, `"hooks":"`+c.want+`"`) {
+			t.Errorf("%+v: got %s", c, a.body)
+		}
+	}
+}
+
+func TestMetaParameters(t *testing.T) {
+	s := start(t, nil)
+	for path, want := range map[string]string{
+		"/meta":                       "only= refresh=false",
+		"/meta?only=openai":           "only=openai refresh=false",
+		"/meta?refresh=1":             "only= refresh=true",
+		"/meta?only=openai&refresh=0": "only=openai refresh=false",
+	} {
+		a := do(t, s.URL, call{method: "GET", path: path, header: authorized()})
+		if got := s.menu.asked[len(s.menu.asked)-1]; a.status != 200 || got != want {
+			t.Errorf("%s: %d, asked %q, want %q", path, a.status, got, want)
+		}
+		if only := strings.Contains(path, "only"); strings.Contains(a.body, `"defaultProvider":"anthropic","models":[],"defaultModel":""`) != only {
+			t.Errorf("%s: the top-level models are Anthropic's: %s", path, a.body)
+		}
+	}
+	for _, path := range []string{"/meta?only=nobody", "/meta?refresh=please"} {
+		wantFault(t, do(t, s.URL, call{method: "GET", path: path, header: authorized()}), 400, "bad_request")
+	}
+}
+
+func TestRuns(t *testing.T) {
+	s := start(t, nil)
+	a := do(t, s.URL, call{method: "GET", path: "/runs", header: authorized()})
+	if a.status != 200 || strings.TrimSpace(a.body) != `{"runs":[]}` {
+		t.Errorf("no runs: got %d %s", a.status, a.body)
+	}
+	s.runs.add("run-a", event.Done{})
+	a = do(t, s.URL, call{method: "GET", path: "/runs", header: authorized()})
+	if !strings.Contains(a.body, `"id":"run-a"`) || !strings.Contains(a.body, `"endedAt":null`) {
+		t.Errorf("got %s", a.body)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	s := start(t, nil)
+	s.runs.add("run-a", event.Done{})
+	s.runs.add("run-gone", event.Done{})
+	s.runs.diff["run-gone"] = errors.Wrap(gitrepo.ErrGone, "read the snapshots")
+	for path, status := range map[string]int{
+		"/runs/run-a/diff": 200, "/runs/run-a/diff?path=a.css": 200, "/runs/run-a/diff?path=": 200,
+		"/runs/run-a/diff?path=b.css": 404, "/runs/run-a/diff?path=../../etc/passwd": 404, "/runs/run-b/diff": 404, "/runs/run-gone/diff": 410,
+	} {
+		a := do(t, s.URL, call{method: "GET", path: path, header: authorized()})
+		if a.status != status {
+			t.Errorf("%s: got %d %s", path, a.status, a.body)
+		}
+		if status == 200 && !strings.Contains(a.body, `"diff":"diff --git a/a.css b/a.css\n","files":[{"path":"a.css"`) {
+			t.Errorf("%s: got %s", path, a.body)
+		}
+	}
+}
+
+func TestUndo(t *testing.T) {
+	s := start(t, nil)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for id, err := range map[string]error{
+		"fine":     nil,
+		"busy":     errors.Wrap(&run.BusyError{RunID: "run-0", Prompt: "make it green", StartedAt: at}, "undo"),
+		"conflict": errors.Wrap(&gitrepo.Refusal{Message: "the files moved on", Fix: "undo the later runs first", Paths: []string{"a.css", "b c.css"}}, "undo"),
+		"refused":  &gitrepo.Refusal{Message: "this run has been undone already"},
+		"gone":     gitrepo.ErrGone,
+		"bug":      errors.New("disk on fire"),
+		"closing":  run.ErrClosed,
+	} {
+		s.runs.add(id, event.Done{})
+		s.runs.undo[id] = err
+	}
+	post := func(id, body string) answer {
+		return do(t, s.URL, call{method: "POST", path: "/runs/" + id + "/undo", header: authorized(), body: body})
+	}
+	for _, body := range []string{"", "{}"} {
+		if a := post("fine", body); a.status != 200 || strings.TrimSpace(a.body) != `{"id":"undo-1","files":["a.css"],"sha":"abc1234"}` {
+			t.Errorf("got %d %s", a.status, a.body)
+		}
+	}
+	a := post("busy", "")
+	wantFault(t, a, 409, "busy")
+	if r := a.fault.Run; r == nil || r.ID != "run-0" || r.Prompt != "make it green" || r.StartedAt != "2026-03-01T12:00:00Z" {
+		t.Errorf("busy: got %s", a.body)
+	}
+	a = post("conflict", "")
+	wantFault(t, a, 409, "conflict")
+	if got := strings.Join(a.fault.Files, "|"); got != "a.css|b c.css" || a.fault.Fix != "undo the later runs first" {
+		t.Errorf("conflict: got %s", a.body)
+	}
+	a = post("refused", "")
+	wantFault(t, a, 409, "conflict")
+	if !strings.Contains(a.body, `"files":[]`) {
+		t.Errorf("refused: got %s", a.body)
+	}
+	wantFault(t, post("gone", ""), 410, "gone")
+	wantFault(t, post("bug", ""), 500, "internal")
+	wantFault(t, post("closing", ""), 503, "internal")
+	wantFault(t, post("nope", ""), 404, "not_found")
+}
+
+func TestStop(t *testing.T) {
+	s := start(t, nil)
+	going := s.runs.add("going", event.Start{})
+	s.runs.add("over", event.Done{})
+	for id, want := range map[string]string{"going": `{"id":"going","state":"stopping"}`, "over": `{"id":"over","state":"done"}`} {
+		a := do(t, s.URL, call{method: "POST", path: "/runs/" + id + "/stop", header: authorized()})
+		if a.status != 200 || strings.TrimSpace(a.body) != want {
+			t.Errorf("got %d %s, want %s", a.status, a.body, want)
+		}
+	}
+	if n := len(going.frames); n != 2 || !strings.Contains(string(going.frames[1].Data), `"user"`) {
+		t.Errorf("the run was not stopped for the user: %d frames", n)
+	}
+	wantFault(t, do(t, s.URL, call{method: "POST", path: "/runs/nope/stop", header: authorized()}), 404, "not_found")
+}
+
+// What is not an id of ours never reaches the layers below.
+func TestRunIDsAreChecked(t *testing.T) {
+	s := start(t, nil)
+	s.runs.add("a.b", event.Done{})
+	s.runs.add("..", event.Done{})
+	s.runs.add(strings.Repeat("a", 65), event.Done{})
+	for _, id := range []string{"a.b", "..", "%2e%2e", "a%2Fb", "..%2f..%2fetc%2fpasswd", "%00", "a%20b", strings.Repeat("a", 65), "--help"} {
+		for _, c := range []call{{method: "GET", path: "/events"}, {method: "GET", path: "/diff"}, {method: "POST", path: "/undo"}, {method: "POST", path: "/stop"}} {
+			c.path, c.header = "/runs/"+id+c.path, authorized()
+			wantFault(t, do(t, s.URL, c), 404, "not_found")
+		}
+	}
+}
+
+func TestUnknownRoutesAndMethods(t *testing.T) {
+	s := start(t, nil)
+	s.runs.add("a", event.Done{})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		code, allow  string
+	}{
+		{"GET", "/", 404, "not_found", ""},
+		{"GET", "//", 404, "not_found", ""},
+		{"GET", "/health/", 404, "not_found", ""},
+		{"GET", "/history", 404, "not_found", ""},
+		{"POST", "/generate-image", 404, "not_found", ""},
+		{"GET", "/pair", 404, "not_found", ""},
+		{"GET", "/design", 405, "bad_request", "POST"},
+		{"POST", "/meta", 405, "bad_request", "GET,HEAD"},
+		{"DELETE", "/runs/a/undo", 405, "bad_request", "POST"},
+		{"BREW", "/health", 405, "bad_request", "GET,HEAD"},
+	} {
+		a := do(t, s.URL, call{method: c.method, path: c.path, header: authorized()})
+		wantFault(t, a, c.status, c.code)
+		if got := strings.Join(a.header.Values("Allow"), ","); got != c.allow {
+			t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, got, c.allow)
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	s := start(t, nil)
+	s.runs.add("going", event.Start{})
+	for path, want := range map[string]string{
+		"/health": "application/json", "/meta": "application/json", "/runs": "application/json", "/runs/going/diff": "application/json",
+		"/runs/going/events": "text/event-stream", // and it does not follow
+	} {
+		a := do(t, s.URL, call{method: "HEAD", path: path, header: authorized()})
+		if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != want {
+			t.Errorf("%s: got %d %q %v", path, a.status, a.body, a.header)
+		}
+	}
+	if a := do(t, s.URL, call{method: "HEAD", path: "/meta"}); a.status != 401 {
+		t.Errorf("HEAD without a token: got %d", a.status)
+	}
+}
+
+func TestPreview(t *testing.T) {
+	s := start(t, nil)
+	a := do(t, s.URL, call{method: "POST", path: "/prompt/preview", header: authorized(), body: `{"prompt":"make it green"}`})
+	var p run.Preview
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != 200 {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	if p.System == "" || !strings.Contains(p.Prompt, "make it green") || !strings.Contains(a.body, `"attachments":[]`) {
+		t.Errorf("got %s", a.body)
+	}
+	if n := len(s.runs.requests); n != 0 {
+		t.Errorf("%d runs were started", n)
+	}
+}
+
+// A bug in a handler is a 500 without its details; the log has them.
+func TestPanicIsAnInternalError(t *testing.T) {
+	var log bytes.Buffer
+	s := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s.runs.panics = true
+	a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"x"}`})
+	wantFault(t, a, 500, "internal")
+	if strings.Contains(a.body, "secret") || strings.Contains(a.body, ".go:") {
+		t.Errorf("the client got %s", a.body)
+	}
+	if !strings.Contains(log.String(), "a bug with a secret in it") || strings.Contains(log.String(), testToken) {
+		t.Errorf("the log has %s", log.String())
+	}
+	s.runs.panics = false
+	if a := do(t, s.URL, call{method: "GET", path: "/health"}); a.status != 200 {
+		t.Errorf("afterwards: got %d", a.status)
+	}
+}
+
+func TestHTTPServerLimits(t *testing.T) {
+	srv := server.NewHTTPServer(http.NotFoundHandler(), nil)
+	if srv.ReadHeaderTimeout != 10*time.Second || srv.IdleTimeout != 60*time.Second || srv.WriteTimeout != 0 || srv.ReadTimeout != 0 || srv.MaxHeaderBytes != 64<<10 {
+		t.Errorf("got %+v", srv)
+	}
+}
+
+// Each address that is not loopback is logged, once.
+func TestRemoteAddressesAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	srv := server.NewHTTPServer(http.NotFoundHandler(), slog.New(slog.NewTextHandler(&log, nil)))
+	for _, addr := range []string{"127.0.0.1:1", "[::1]:1", "192.168.1.9:1", "192.168.1.9:2", "[fe80::1]:1"} {
+		tcp, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.ConnState(from{addr: tcp}, http.StateNew)
+		srv.ConnState(from{addr: tcp}, http.StateActive)
+	}
+	got := log.String()
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, "address=192.168.1.9") || !strings.Contains(got, "address=fe80::1") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// from is a connection that only has a remote address.
+type from struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c from) RemoteAddr() net.Addr { return c.addr }
