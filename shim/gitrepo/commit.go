@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -443,6 +442,3 @@ func fromRawKeys(m map[string]indexChange) (map[string]indexChange, error) {
 	}
 	return out, nil
 }
-
-// sameTrimmed tells whether two texts say the same but for space at the ends.
-func sameTrimmed(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 )
 
 // run is one run on a test repository: its first snapshot, then what the test
@@ -168,7 +167,7 @@ func (r *testRepo) inHead(path string) string {
 // temporary file, a ref that is neither the user's nor a kept snapshot.
 func (r *testRepo) clean() {
 	r.t.Helper()
-	if out, err := r.tryGit("fsck", "--strict", "--no-dangling", "--no-reflogs"); err != nil {
+	if out, err := r.tryGit("fsck", "--strict", "--no-dangling", "--no-progress"); err != nil {
 		r.t.Errorf("git fsck: %s %v", out, err)
 	}
 	gitDir := r.git("rev-parse", "--absolute-git-dir")
@@ -226,12 +225,4 @@ func (r *testRepo) swap(name, from, to string) {
 		r.t.Fatalf("%s has no %q", name, from)
 	}
 	r.write(name, strings.Replace(content, from, to, 1))
-}
-
-// skipIf skips a test that the platform cannot run.
-func skipIf(t testing.TB, cond bool, why string) {
-	t.Helper()
-	if cond {
-		t.Skip(why)
-	}
 }

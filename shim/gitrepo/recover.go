@@ -143,11 +143,11 @@ func (r *Repo) recoverUndo(ctx context.Context, in Intent) (Recovery, error) {
 		return Recovery{}, errors.Wrap(err, "recover the undo")
 	}
 	if u.intent.Tree == "" {
-		return Recovery{}, errors.Wrap(root.RemoveAll(u.folder()), "recover the undo")
+		return Recovery{}, errors.Wrap(u.cleanUp(), "recover the undo")
 	}
 	notes := u.resume()
 	atStep("undo resumed")
-	if err := root.RemoveAll(u.folder()); err != nil {
+	if err := u.cleanUp(); err != nil {
 		return Recovery{}, errors.Wrap(err, "recover the undo")
 	}
 	done, err := u.recoverCommit(ctx)
@@ -159,9 +159,12 @@ func (r *Repo) recoverUndo(ctx context.Context, in Intent) (Recovery, error) {
 // since the undo was cut short is left as it is, with a note.
 func (u *undoer) resume() []Note {
 	var notes []Note
+	if u.printOf(u.folder()) == "" {
+		return nil // all done: the folder goes last
+	}
 	for n, op := range u.intent.Ops {
 		path := string(op.Path)
-		if op.Write && u.printOf(u.fresh(path)) == "" || !op.Write && u.print(path) == "" {
+		if op.Write && u.printOf(u.fresh(path)) == "" || !op.Write && u.printOf(u.old(n)) != "" {
 			continue // done
 		}
 		if err := u.apply(n); err != nil {

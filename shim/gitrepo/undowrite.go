@@ -35,6 +35,17 @@ func (u *undoer) fresh(path string) string {
 }
 func (u *undoer) old(n int) string { return filepath.Join(u.folder(), "old", strconv.Itoa(n)) }
 
+// cleanUp removes the undo's folder; at once, by a rename, so that recovery
+// never finds half of it.
+func (u *undoer) cleanUp() error {
+	done := u.folder() + ".done"
+	if err := u.root.Rename(u.folder(), done); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	atStep("undo folder renamed")
+	return u.root.RemoveAll(done)
+}
+
 // Kinds of a print.
 const folderPrint = "folder"
 
@@ -78,7 +89,7 @@ func (u *undoer) write(ctx context.Context) error {
 	if err := u.record("prepare"); err != nil {
 		return err
 	}
-	defer u.root.RemoveAll(u.folder())
+	defer u.cleanUp()
 	if err := u.prepare(ctx); err != nil {
 		return errors.Wrap(err, "undo")
 	}

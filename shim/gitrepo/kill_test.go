@@ -1,0 +1,331 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// The kill test runs a commit or an undo in a child process (this test binary
+// again) that ends itself with SIGKILL at the nth step, for every n until the
+// child lives to the end. Then recovery must reach a state for which the
+// properties of TestProperties hold.
+
+// killJob is what the child is told, as JSON in a file: an undo's or a
+// commit's request without its Record, or the intent to recover from.
+type killJob struct {
+	Dir     string
+	Kind    string // commit, undo, recover
+	At      int    // the step to die at, counted from 1
+	Ledger  string // file that holds the last recorded intent
+	RunID   string
+	Change  *Change // commit; undo: of the run that is undone
+	Message string
+	Undo    bool // undo: the run was committed
+	Intent  Intent
+}
+
+// killVariable names the job file to the child.
+const killVariable = "SLIDEWRITE_KILL_JOB"
+
+// TestKillChild is the child's side; without a job it does nothing.
+func TestKillChild(t *testing.T) {
+	name := os.Getenv(killVariable)
+	if name == "" {
+		t.Skip("only as the child of TestKill")
+	}
+	var job killJob
+	readJSON(t, name, &job)
+	steps := 0
+	atStep = func(string) {
+		if steps++; steps == job.At {
+			die()
+		}
+	}
+	record := func(in Intent) error {
+		atStep("before recording")
+		writeJSON(t, job.Ledger, in)
+		atStep("after recording")
+		return nil
+	}
+	repo, err := Open(context.Background(), job.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch job.Kind {
+	case "commit":
+		_, err = repo.Commit(context.Background(), CommitRequest{RunID: job.RunID, Change: job.Change, Message: job.Message, Record: record})
+	case "undo":
+		_, err = repo.Undo(context.Background(), UndoRequest{RunID: job.RunID, Of: "r1", Before: job.Change.Before.Tree, After: job.Change.After.Tree,
+			Files: job.Change.Files, Committed: job.Undo, Message: job.Message, Record: record})
+	case "recover":
+		_, err = repo.Recover(context.Background(), job.Intent)
+	}
+	var refused *Refusal
+	if err != nil && !errors.As(err, &refused) {
+		t.Fatalf("%s: %+v", job.Kind, err)
+	}
+}
+
+// die ends this process at once, as kill -9 does.
+func die() {
+	signal.Reset()
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+func readJSON(t testing.TB, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeJSON(t testing.TB, name string, value any) {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = os.WriteFile(name, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// child runs a job; killed tells that it died at its step, else it ended well.
+func (job killJob) child(t testing.TB) (killed bool) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "job.json")
+	writeJSON(t, file, job)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestKillChild$", "-test.v")
+	cmd.Env = append(os.Environ(), killVariable+"="+file)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &exit) && exit.ExitCode() == -1 || exit != nil && killedExit(exit):
+		return true
+	}
+	t.Fatalf("child: %v\n%s", err, out)
+	return false
+}
+
+// killedExit tells, on Windows, a process that ended itself.
+func killedExit(exit *exec.ExitError) bool {
+	return exit.ExitCode() == 1 && !exit.Success() && os.PathSeparator == '\\'
+}
+
+// lastIntent is what the ledger holds; false = nothing was recorded.
+func (job killJob) lastIntent(t testing.TB) (in Intent, ok bool) {
+	t.Helper()
+	if _, err := os.Stat(job.Ledger); err != nil {
+		return in, false
+	}
+	readJSON(t, job.Ledger, &in)
+	return in, true
+}
+
+// killWorld is a small repository with every kind of the user's work, and a
+// run that touches all of it.
+func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
+	t.Helper()
+	w := newWorld(t, seed)
+	w.write("a.txt", numbered(20))
+	w.write("b.txt", numbered(5))
+	w.write("c.txt", numbered(5))
+	w.write("gone/d.txt", numbered(3))
+	w.write("dir/e.txt", numbered(3))
+	w.commit("base")
+	w.swap("a.txt", "line c\n", "line c staged\n")
+	w.swap("c.txt", "line a\n", "line a staged\n")
+	w.git("add", "a.txt", "c.txt")
+	w.swap("a.txt", "line h\n", "line h unstaged\n")
+	w.write("untracked.txt", "mine\n")
+	start := w.truth()
+	run := w.begin()
+	w.swap("a.txt", "line p\n", "line p agent\n")
+	w.swap("b.txt", "line b\n", "line b agent\n")
+	w.remove("gone")
+	w.remove("dir")
+	w.write("dir", "a file now\n")
+	w.write("new/f.txt", "agent\n")
+	run.change = w.change(run.before)
+	return w, start, run
+}
+
+// TestKillCommit: killed at any step of a commit, the next start reaches a
+// state for which (a) to (d) hold.
+func TestKillCommit(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		w, start, run := killWorld(t, uint64(at))
+		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
+			RunID: run.id, Change: run.change, Message: "slide-write: green\n"}
+		left := w.disk()
+		killed := job.child(t)
+		finished := !killed
+		if in, ok := job.lastIntent(t); ok && killed {
+			recovery, err := w.open().Recover(context.Background(), in)
+			if err != nil {
+				t.Fatalf("step %d: recover: %+v", at, err)
+			}
+			finished = recovery.Finished
+			if finished {
+				equal(t, "recovered sha", recovery.SHA, w.git("rev-parse", "HEAD"))
+			}
+		}
+		checkKilled(t, w, run, start, left, at, finished)
+		if !killed {
+			if at < 10 {
+				t.Errorf("only %d steps: the kill test tests little", at)
+			}
+			return
+		}
+	}
+}
+
+// checkKilled checks the state after recovery: the commit is made in full, or
+// not at all.
+func checkKilled(t *testing.T, w *world, run *testRun, start truth, left map[string]string, at int, finished bool) {
+	t.Helper()
+	step := "step " + strconv.Itoa(at)
+	equal(t, step+": working tree", w.disk(), left)
+	w.clean()
+	if finished {
+		run.result = &CommitResult{SHA: w.git("rev-parse", "HEAD")}
+		w.checkCommit(run, start)
+	} else {
+		equal(t, step+": HEAD", w.contents("HEAD"), start.head)
+		equal(t, step+": index", w.stagedEntries(), start.staged)
+		run.result = nil
+	}
+	w.checkUndo(run, start, w.truth())
+}
+
+// recoverTwice recovers as two next starts do, the first of which is killed
+// too, somewhere.
+func (job killJob) recoverTwice(t *testing.T, w *world) (recovery Recovery, recorded bool) {
+	t.Helper()
+	in, ok := job.lastIntent(t)
+	if !ok {
+		return Recovery{}, false
+	}
+	again := killJob{Dir: w.dir, Kind: "recover", At: job.At%9 + 1, Ledger: job.Ledger + ".unused", RunID: job.RunID, Intent: in}
+	again.child(t)
+	recovery, err := w.open().Recover(context.Background(), in)
+	if err != nil {
+		t.Fatalf("step %d: recover: %+v", job.At, err)
+	}
+	return recovery, true
+}
+
+// TestKillUndo: killed at any step of an undo (and of the recovery after it),
+// the working tree is in the end as before the undo or as after it, and so are
+// HEAD and the user's work.
+func TestKillUndo(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		w, start, run := killWorld(t, uint64(at))
+		run.commitRun()
+		done := w.truth()
+		job := killJob{Dir: w.dir, Kind: "undo", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
+			RunID: "u1", Change: run.change, Message: "Undo: green\n", Undo: true}
+		killed := job.child(t)
+		finished := !killed
+		if killed {
+			recovery, recorded := job.recoverTwice(t, w)
+			finished = recorded && recovery.Finished
+			equal(t, "notes", recovery.Notes, nil)
+		}
+		w.clean()
+		now := w.truth()
+		want := done
+		if finished {
+			want = start
+		}
+		step := "undo killed at step " + strconv.Itoa(at)
+		equal(t, step+": working tree", now.disk, want.disk)
+		equal(t, step+": HEAD", now.head, want.head)
+		equal(t, step+": index", now.staged, want.staged)
+		equal(t, step+": work", now.work, want.work)
+		if !killed {
+			if at < 20 {
+				t.Errorf("only %d steps: the kill test tests little", at)
+			}
+			return
+		}
+	}
+}
+
+// TestRecoverLockRemoved: the user found the dead run's lock, removed it and
+// went on working; the commit's update of the index is made anew around that.
+func TestRecoverLockRemoved(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		w, start, run := killWorld(t, uint64(at))
+		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
+			RunID: run.id, Change: run.change, Message: "slide-write: green\n"}
+		killed := job.child(t)
+		os.Remove(w.path(".git/index.lock"))
+		w.git("add", "untracked.txt")
+		start.staged["untracked.txt"] = w.stagedEntries()["untracked.txt"]
+		in, ok := job.lastIntent(t)
+		if ok && killed {
+			recovery, err := w.open().Recover(context.Background(), in)
+			if err != nil {
+				t.Fatalf("step %d: recover: %+v", at, err)
+			}
+			if recovery.Finished {
+				for _, header := range []string{"a/a.txt b/a.txt", "a/c.txt b/c.txt"} {
+					equal(t, "staged "+header, w.work().staged[header], start.work.staged[header])
+					equal(t, "unstaged "+header, w.work().unstaged[header], start.work.unstaged[header])
+				}
+				equal(t, "staged", len(w.work().staged), 3)
+				equal(t, "unstaged", len(w.work().unstaged), 1)
+			} else {
+				equal(t, "index", w.stagedEntries(), start.staged)
+			}
+		}
+		w.clean()
+		if !killed {
+			return
+		}
+	}
+}
+
+// TestRecoverForeignLock: a lock that does not name the run is not touched.
+func TestRecoverForeignLock(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	r.write(".git/index.lock", "slidewrite r2")
+	data, err := json.Marshal(commitIntent{Head: Head{Ref: "refs/heads/main"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovery, err := r.open().Recover(context.Background(), Intent{Kind: "commit", Step: "lock", RunID: "r1", Data: data})
+	if err != nil || recovery.Finished {
+		t.Fatalf("recover: %+v %v", recovery, err)
+	}
+	equal(t, "foreign lock", r.read(".git/index.lock"), "slidewrite r2")
+}
