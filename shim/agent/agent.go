@@ -177,6 +177,13 @@ type Info struct {
 	Fix          string // the one command that cures it, "" when there is none
 }
 
+// SessionFinder is an Agent that can tell which folder a session belongs to.
+type SessionFinder interface {
+	// SessionFolder returns the folder that the session s.Resume was recorded
+	// in, "" when the agent has no such session.
+	SessionFolder(s Spec, environ []string) string
+}
+
 // Discoverer is an Agent that can be asked what it offers on this machine.
 type Discoverer interface {
 	// Discover runs the CLI (no model turn is consumed). It returns within

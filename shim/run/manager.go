@@ -210,7 +210,7 @@ func (m *Manager) open(r *Run) error {
 		ID: r.id, Kind: r.kind, State: state.Running, Provider: r.provider(),
 		Prompt: r.req.Prompt, StartedAt: r.started, UndoOf: r.undoOf,
 	}
-	if err := m.o.Store.Put(r.record); err != nil {
+	if err := m.o.Store.Note(r.record); err != nil {
 		return errors.Wrap(err, "note the run in the ledger")
 	}
 	r.journal = newJournal(m.o.Store.JournalPath(r.id))

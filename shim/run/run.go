@@ -122,12 +122,14 @@ func (r *Run) fail(e event.Error) {
 	r.journal.append(e)
 }
 
-// update changes the run's record and stores it.
+// update changes the run's record and notes it in the ledger. A power cut can
+// take the note: what must survive one is in the record of the snapshot before
+// and of each intent, from which recovery finds out the rest.
 func (r *Run) update(f func(*state.Record)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.record)
-	if err := r.m.o.Store.Put(r.record); err != nil {
+	if err := r.m.o.Store.Note(r.record); err != nil {
 		r.journal.append(event.Note{Code: "ledger", Level: event.Warning, Message: "the run could not be noted in the ledger: " + err.Error()})
 	}
 }
@@ -187,6 +189,10 @@ func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo
 		r.fail(startError(r.agent.Name(), err))
 		return nil, tools, false
 	}
+	if e := r.foreign(spec, repo); e != nil {
+		r.fail(*e)
+		return nil, tools, false
+	}
 	for {
 		var facts agent.Facts
 		before, tools, facts = r.attempt(ctx, repo, spec, before)
@@ -195,6 +201,33 @@ func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo
 		}
 		r.note("session_new", event.Warning, "the session "+spec.Resume+" no longer exists; this is a new one")
 		spec.Resume = ""
+	}
+}
+
+// foreign refuses to resume a session of another folder: claude would go on
+// with it here, with the other project in its memory.
+func (r *Run) foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
+	finder, ok := r.agent.(agent.SessionFinder)
+	if !ok || spec.Resume == "" {
+		return nil
+	}
+	folder := finder.SessionFolder(spec, r.m.o.Environ)
+	top := spec.Repo
+	if repo != nil {
+		top = repo.Top()
+	}
+	if folder == "" || folder == spec.Repo {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	if folder == top || strings.HasPrefix(folder, top+string(filepath.Separator)) {
+		return nil
+	}
+	return &event.Error{
+		Message: "the session " + spec.Resume + " belongs to another folder (" + folder + ")", Code: event.CodeBadRequest,
+		Fix: "start a new session here, or run slidewrite in that folder",
 	}
 }
 
@@ -295,8 +328,10 @@ func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	r.update(func(rec *state.Record) { rec.Before = raw })
-	return snap, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.Before = raw
+	return snap, r.m.o.Store.Put(r.record)
 }
 
 // sweep ends what the run left behind and names what it lets live.

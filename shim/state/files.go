@@ -84,7 +84,18 @@ func readFile(path string) ([]byte, error) {
 
 // writeFile replaces path by data: readers see the old bytes or the new ones,
 // also after a power cut, and the new ones are on disk when it returns.
-func writeFile(path string, data []byte) (err error) {
+func writeFile(path string, data []byte) error {
+	if err := replaceFile(path, data, true); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// noteFile is writeFile for what a power cut may take: it does not wait for
+// the disk, which costs milliseconds.
+func noteFile(path string, data []byte) error { return replaceFile(path, data, false) }
+
+func replaceFile(path string, data []byte, durable bool) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, tempPrefix+"*") // mode 0600
 	if err != nil {
@@ -99,16 +110,15 @@ func writeFile(path string, data []byte) (err error) {
 	if _, err = f.Write(data); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil {
-		return err
+	if durable {
+		if err = f.Sync(); err != nil {
+			return err
+		}
 	}
 	if err = f.Close(); err != nil {
 		return err
 	}
-	if err = rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return rename(f.Name(), path)
 }
 
 // rename replaces newPath. On Windows that fails for as long as somebody has

@@ -72,7 +72,13 @@ func DecodeRecord(b []byte) (Record, error) {
 
 // Put writes a record, replacing the one of the same id. It is on disk when
 // Put returns.
-func (s *Store) Put(r Record) error {
+func (s *Store) Put(r Record) error { return s.put(r, writeFile) }
+
+// Note is Put without waiting for the disk: what it writes survives the end
+// of this process, but not a power cut.
+func (s *Store) Note(r Record) error { return s.put(r, noteFile) }
+
+func (s *Store) put(r Record, write func(string, []byte) error) error {
 	if !ValidRunID(r.ID) {
 		return errors.Newf("not the id of a run: %q", r.ID)
 	}
@@ -86,7 +92,7 @@ func (s *Store) Put(r Record) error {
 	if _, err := DecodeRecord(b); err != nil {
 		return err
 	}
-	return errors.WithHint(errors.Wrapf(writeFile(s.recordPath(r.ID), b), "write the record of run %s", r.ID),
+	return errors.WithHint(errors.Wrapf(write(s.recordPath(r.ID), b), "write the record of run %s", r.ID),
 		"make sure there is room on the disk of "+s.dir)
 }
 

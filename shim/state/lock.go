@@ -55,7 +55,7 @@ func (s *Store) Lock(top string, h Holder) (*Lock, error) {
 	if err := l.take(); err != nil {
 		return nil, err
 	}
-	if err := writeFile(l.note, note); err != nil {
+	if err := noteFile(l.note, note); err != nil {
 		l.Release()
 		return nil, errors.Wrap(err, "say who holds the lock")
 	}

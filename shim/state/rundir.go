@@ -48,7 +48,7 @@ func (s *Store) makeRunDir(id string) (string, error) {
 		if short, ok := shortDir(); ok {
 			// The pointer first, so that a sweep can find the folder whatever
 			// happens.
-			if err := writeFile(s.folderFile(id, ".at"), []byte(short)); err != nil {
+			if err := noteFile(s.folderFile(id, ".at"), []byte(short)); err != nil {
 				return "", err
 			}
 			dir = short

@@ -43,7 +43,7 @@ func (s *Store) Announce(sh Shim) (remove func(), err error) {
 		l.Unlock()
 		os.Remove(base + ".lock")
 	}
-	if err := writeFile(base+".json", b); err != nil {
+	if err := noteFile(base+".json", b); err != nil {
 		remove()
 		return nil, errors.Wrap(err, "announce the shim")
 	}

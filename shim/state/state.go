@@ -69,7 +69,7 @@ func Open(dir, repoTop string) (*Store, error) {
 	}
 	path := filepath.Join(s.own, "path")
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		if err := writeFile(path, []byte(top+"\n")); err != nil {
+		if err := noteFile(path, []byte(top+"\n")); err != nil {
 			return nil, err
 		}
 	}
