@@ -26,10 +26,13 @@ type Proc struct {
 // Swept is what was left of a family after the agent's end.
 type Swept struct {
 	Ended []Proc // killed
-	// Left are still running: processes that listen on a TCP or Unix socket
-	// (a dev server, gpg-agent), and, with empty Listens, the parents and
-	// children they work with. Empty after a stop and on Windows.
+	// Left are spared: they listen on a TCP or Unix socket (a dev server,
+	// gpg-agent). The parents and children that each works with are spared
+	// too and not listed. Empty after a stop, and on Windows.
 	Left []Proc
+	// Stuck could not be ended: processes of another user (sudo), or ones
+	// that the kernel holds.
+	Stuck []Proc
 }
 
 // Opening is the first move of a stop.
@@ -133,10 +136,10 @@ func (f *Family) Sweep(ctx context.Context, grace time.Duration) Swept {
 	defer f.sweepMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, grace+sweepLimit)
 	defer cancel()
-	left := f.sweep(ctx, f.graceEnd(grace))
+	left, stuck := f.sweep(ctx, f.graceEnd(grace))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Swept{Ended: append([]Proc(nil), f.ended...), Left: left}
+	return Swept{Ended: slices.Clone(f.ended), Left: left, Stuck: stuck}
 }
 
 // graceEnd is grace after the agent's exit, or after now while it lives.

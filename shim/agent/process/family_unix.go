@@ -140,14 +140,10 @@ func (f *Family) remember() {
 func (f *Family) members(all []entry) []entry {
 	f.platform.mu.Lock()
 	defer f.platform.mu.Unlock()
-	seen := map[procID]bool{}
 	found := closure(all, func(e entry) bool {
 		return e.start >= f.platform.agent.start && f.isRoot(e)
 	})
-	for _, e := range found {
-		seen[e.id()] = true
-	}
-	f.platform.seen = seen
+	f.platform.seen = idsOf(found)
 	return found
 }
 
@@ -219,9 +215,12 @@ func (f *Family) killMembers() error {
 	}
 	members := f.members(processes())
 	members = slices.DeleteFunc(members, func(e entry) bool { return e.id() == f.platform.agent })
-	killed, err := killAll(members)
+	killed, refused := killAll(members)
 	f.noteEnded(killed)
-	return err
+	if len(refused) > 0 {
+		return errors.Newf("process %d (%s) belongs to another user", refused[0].pid, refused[0].name)
+	}
+	return nil
 }
 
 // isSwept reports whether nothing of the family is left to look for.
@@ -232,10 +231,8 @@ func (f *Family) isSwept() bool {
 }
 
 // killAll sends SIGKILL to those of es that still are who they were, and
-// returns them.
-func killAll(es []entry) ([]Proc, error) {
-	var killed []Proc
-	var errs error
+// returns them, and those that we may not signal.
+func killAll(es []entry) (killed []Proc, refused []entry) {
 	for _, e := range es {
 		if e.zombie {
 			continue
@@ -243,16 +240,17 @@ func killAll(es []entry) ([]Proc, error) {
 		switch err := send(e, unix.SIGKILL); {
 		case err == nil:
 			killed = append(killed, e.proc())
-		case !errors.Is(err, unix.ESRCH):
-			errs = errors.CombineErrors(errs, errors.Wrapf(err, "end process %d (%s)", e.pid, e.name))
+		case errors.Is(err, unix.EPERM):
+			refused = append(refused, e)
 		}
 	}
-	return killed, errs
+	return killed, refused
 }
 
-// sweep is Sweep without its bookkeeping. It returns what it left.
-func (f *Family) sweep(ctx context.Context, graceEnd time.Time) []Proc {
+// sweep is Sweep without its bookkeeping.
+func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []Proc) {
 	defer f.platform.release(f)
+	var refused []entry
 	for {
 		all := processes()
 		members := f.members(all)
@@ -261,23 +259,25 @@ func (f *Family) sweep(ctx context.Context, graceEnd time.Time) []Proc {
 		if !f.isStopping() {
 			spared = servers(members)
 		}
-		rest := without(members, spared)
-		if !waiting && !slices.ContainsFunc(rest, func(e entry) bool { return f.mustWatch(e, spared) }) {
-			return leftProcs(spared)
+		rest := without(members, append(spared, refused...))
+		if !waiting && !slices.ContainsFunc(rest, func(e entry) bool { return keepsSweeping(e, spared) }) {
+			return listening(spared), procs(refused)
 		}
 		if f.isStopping() || !time.Now().Before(graceEnd) {
-			killed, _ := killAll(rest)
+			killed, no := killAll(rest)
 			f.noteEnded(slices.DeleteFunc(killed, func(p Proc) bool { return p.PID == f.PID() }))
+			refused = append(refused, no...)
 		}
 		if !pause(ctx, lookEvery) {
-			return leftProcs(members)
+			return listening(spared), procs(append(refused, rest...))
 		}
 	}
 }
 
-// mustWatch reports whether e keeps a sweep going: it lives, or it is dead and
-// its parent, which may be gone by now, does not look as if it will reap it.
-func (f *Family) mustWatch(e entry, spared []entry) bool {
+// keepsSweeping reports whether e is a reason to go on: it lives, or it is
+// dead and its parent, which may be gone by now, is none that was spared and
+// will reap it.
+func keepsSweeping(e entry, spared []entry) bool {
 	return !e.zombie || !slices.ContainsFunc(spared, func(s entry) bool { return s.pid == e.ppid })
 }
 
@@ -285,8 +285,8 @@ func (f *Family) mustWatch(e entry, spared []entry) bool {
 // with: the tree below the topmost member that a listener descends from
 // (npm → sh → vite, with esbuild beside it).
 func servers(members []entry) []entry {
-	listening := listeners(members)
-	if len(listening) == 0 {
+	sockets := listeners(members)
+	if len(sockets) == 0 {
 		return nil
 	}
 	parent := map[int]int{}
@@ -294,7 +294,7 @@ func servers(members []entry) []entry {
 		parent[e.pid] = e.ppid
 	}
 	top := map[int]bool{}
-	for pid := range listening {
+	for pid := range sockets {
 		for {
 			up, ok := parent[pid]
 			if _, member := parent[up]; !ok || !member {
@@ -314,18 +314,27 @@ func without(es, drop []entry) []entry {
 	})
 }
 
-// leftProcs reports living processes with what they listen on.
-func leftProcs(es []entry) []Proc {
-	listening := listeners(es)
-	var left []Proc
+// listening reports those of es that listen, and on what.
+func listening(es []entry) []Proc {
+	sockets := listeners(es)
+	var found []Proc
 	for _, e := range es {
-		if !e.zombie {
-			p := e.proc()
-			p.Listens = listening[e.pid]
-			left = append(left, p)
+		if len(sockets[e.pid]) > 0 {
+			found = append(found, Proc{PID: e.pid, Name: e.name, Listens: sockets[e.pid]})
 		}
 	}
-	return left
+	return found
+}
+
+// procs reports the living ones of es.
+func procs(es []entry) []Proc {
+	var found []Proc
+	for _, e := range es {
+		if !e.zombie {
+			found = append(found, e.proc())
+		}
+	}
+	return found
 }
 
 // SweepOrphans ends what runs of this state dir left behind when their shim
@@ -354,39 +363,37 @@ func EndMarked(marker string) []Proc {
 func endMatching(match func(env []byte) bool) []Proc {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	f := &Family{} // no agent: only its list of what was ended is used
+	f := &Family{} // without an agent: it remembers what to reap and what was ended
 	for {
 		all := processes()
 		above := ancestors(all)
 		found := closure(all, func(e entry) bool {
+			if f.platform.seen[e.id()] {
+				return true
+			}
 			if e.zombie || above[e.pid] {
 				return false
 			}
 			env, err := environ(e.pid)
 			return err == nil && match(env)
 		})
-		found = slices.DeleteFunc(found, func(e entry) bool { return e.zombie || above[e.pid] })
-		f.adopt(found)
+		found = slices.DeleteFunc(found, func(e entry) bool { return above[e.pid] || e.zombie && !isAdopted(e) })
+		f.platform.seen = idsOf(found)
 		f.reap(all)
-		if len(found) == 0 {
-			return f.ended
-		}
-		killed, _ := killAll(found)
+		killed, refused := killAll(found)
 		f.noteEnded(killed)
-		if !pause(ctx, lookEvery) {
+		if len(refused) == len(found) || !pause(ctx, lookEvery) {
 			return f.ended
 		}
 	}
 }
 
-// adopt adds es to the members that were seen.
-func (f *Family) adopt(es []entry) {
-	if f.platform.seen == nil {
-		f.platform.seen = map[procID]bool{}
-	}
+func idsOf(es []entry) map[procID]bool {
+	ids := make(map[procID]bool, len(es))
 	for _, e := range es {
-		f.platform.seen[e.id()] = true
+		ids[e.id()] = true
 	}
+	return ids
 }
 
 // ancestors returns the pids of this process and all above it.

@@ -108,18 +108,18 @@ func (f *Family) killMembers() error { return f.platform.terminate() }
 
 // sweep waits for the job to empty until graceEnd and then ends what is in it,
 // listeners too.
-func (f *Family) sweep(ctx context.Context, graceEnd time.Time) []Proc {
+func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []Proc) {
 	for {
 		rest := f.platform.members()
 		if len(rest) == 0 {
-			return nil
+			return nil, nil
 		}
 		if f.isStopping() || !time.Now().Before(graceEnd) {
 			f.platform.terminate()
 			f.noteEnded(rest)
 		}
 		if !pause(ctx, lookEvery) {
-			return rest
+			return nil, rest
 		}
 	}
 }

@@ -184,7 +184,7 @@ func listeners(es []entry) map[int][]string {
 		}
 		space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", e.pid))
 		if spaces[space] == nil {
-			spaces[space] = listening(e.pid)
+			spaces[space] = listenTable(e.pid)
 		}
 		for _, inode := range inodes {
 			if addr := spaces[space][inode]; addr != "" && !slices.Contains(found[e.pid], addr) {
@@ -209,9 +209,9 @@ func socketInodes(pid int) []string {
 	return inodes
 }
 
-// listening reads the listening sockets of pid's network namespace: their
+// listenTable reads the listening sockets of pid's network namespace: their
 // addresses by inode.
-func listening(pid int) map[string]string {
+func listenTable(pid int) map[string]string {
 	addrs := map[string]string{}
 	for _, table := range []struct {
 		file  string
