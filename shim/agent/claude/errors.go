@@ -63,7 +63,8 @@ func (m *mapper) failure() event.Error {
 	case event.CodeRateLimited:
 		e.ResetsAt = m.limit.resetsAt
 	case event.CodeInternal:
-		if m.result.APIError == "connection_failed" {
+		noAnswer := m.apiError == "server_error" && m.result.APIErrorStatus == 0 // 197
+		if noAnswer || m.result.APIError == "connection_failed" {
 			e.Fix = "check the network connection, then ask again"
 		}
 	}

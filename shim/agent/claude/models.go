@@ -123,7 +123,7 @@ type wireModel struct {
 // initialize starts claude as a run would, asks it to initialize, and ends its
 // input when it has answered. 332 answers in 0.25 s, 197 in 0.4 s.
 func (c Claude) initialize(ctx context.Context, d agent.Discovery) (initialized, error) {
-	inv := c.Command(agent.Spec{Bin: d.Bin, Repo: d.Repo, RunDir: d.TempDir, System: "-", MCP: "none"})
+	inv := c.Command(agent.Spec{Bin: d.Bin, Repo: d.Repo, RunDir: d.TempDir, System: "(no turn follows)", MCP: "none"})
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	cmd := command(ctx, d, inv.Args...)
