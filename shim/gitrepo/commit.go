@@ -45,7 +45,12 @@ type commitIntent struct {
 // as they were. Once it has begun it is not cancelled by ctx (but while a hook
 // runs).
 func (r *Repo) Commit(ctx context.Context, req CommitRequest) (*CommitResult, error) {
-	c := &committer{r: r, req: req}
+	return r.commit(ctx, req, nil)
+}
+
+// commit is Commit, limited to some paths of the change (nil = all).
+func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bool) (*CommitResult, error) {
+	c := &committer{r: r, req: req, only: only}
 	if req.Record == nil {
 		c.req.Record = func(Intent) error { return nil }
 	}
@@ -78,6 +83,7 @@ var errUnverified = errors.New("the tree is not the one that the hooks saw")
 type committer struct {
 	r       *Repo
 	req     CommitRequest
+	only    map[string]bool // the paths that may be committed, nil = all
 	lock    *indexLock
 	signing []string // options of commit-tree
 	hooks   bool     // the repository has commit hooks
@@ -216,7 +222,7 @@ func (c *committer) plan(ctx context.Context) (*plan, []Note, error) {
 	if refused != nil {
 		return nil, nil, refused
 	}
-	p, err := c.r.planCommit(ctx, c.req.Change, head, agent)
+	p, err := c.r.planCommit(ctx, c.req.Change, head, agent, c.only)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -181,7 +181,7 @@ func TestKillCommit(t *testing.T) {
 	for at := 1; ; at++ {
 		w, start, run := killWorld(t, uint64(at))
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
-			RunID: run.id, Change: run.change, Message: "slide-write: green\n"}
+			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
 		left := w.disk()
 		killed := job.child(t)
 		finished := !killed
@@ -285,7 +285,7 @@ func TestRecoverLockRemoved(t *testing.T) {
 	for at := 1; ; at++ {
 		w, start, run := killWorld(t, uint64(at))
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
-			RunID: run.id, Change: run.change, Message: "slide-write: green\n"}
+			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
 		killed := job.child(t)
 		os.Remove(w.path(".git/index.lock"))
 		w.git("add", "untracked.txt")

@@ -55,8 +55,8 @@ func together(fns ...func() error) error {
 
 // planCommit decides, for every path of the change, what becomes of it in a
 // commit on top of head. agent tells that the agent made commits of its own
-// during the run.
-func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, agent bool) (*plan, error) {
+// during the run; only limits the commit to some paths (nil = all).
+func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, agent bool, only map[string]bool) (*plan, error) {
 	p := &plan{head: head, treeish: head.Commit, tree: map[string]Entry{}, old: map[string]Entry{}, index: map[string]indexChange{}}
 	if head.Commit == "" {
 		p.treeish = emptyTree(c.Before.Tree)
@@ -69,7 +69,11 @@ func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, agent bool)
 	m := r.merger(ctx)
 	defer m.close()
 	for _, file := range c.Files {
-		if err := p.add(m, f, file, agent); err != nil {
+		if only != nil && !only[file.Path] {
+			p.leave(file.Path, "left_out", "`"+file.Path+"` was not in the run's commit, so it is not in this one")
+			continue
+		}
+		if err := p.add(m, f, c, file, agent); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +115,7 @@ func inTree(diff map[string]rawEntry, file File) Entry {
 }
 
 // add puts one path of the change into the plan, or leaves it out with a note.
-func (p *plan) add(m *merger, f facts, file File, agent bool) error {
+func (p *plan) add(m *merger, f facts, c *Change, file File, agent bool) error {
 	head, idx := inTree(f.fromHead, file), f.index[file.Path]
 	name := "`" + file.Path + "`"
 	switch {
@@ -126,6 +130,9 @@ func (p *plan) add(m *merger, f facts, file File, agent bool) error {
 		return nil
 	case head == file.New && head.Absent() && !agent:
 		p.leave(file.Path, "left_out", name+" was not in git, so there is no deletion to commit")
+		return nil
+	case head == file.New && !agent && p.head == c.Before.Head:
+		p.leave(file.Path, "overlap", name+" was uncommitted work of yours, and the run took it back: there is nothing to commit")
 		return nil
 	case head == file.New: // HEAD has it already: the agent's own commit, or the user's
 		return nil

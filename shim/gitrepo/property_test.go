@@ -170,7 +170,10 @@ func (w *world) checkPath(path, headOld, before, headNew, after string) {
 	}
 	mode := func(s string) string { m, _, _ := strings.Cut(s, " "); return m }
 	text := func(s string) string { _, c, _ := strings.Cut(s, " "); return c }
-	merged, ok := w.mergeFile(text(headOld), text(before), text(headNew))
+	merged, ok := text(before), true
+	if text(headOld) != text(headNew) { // else the run changed the mode alone
+		merged, ok = w.mergeFile(text(headOld), text(before), text(headNew))
+	}
 	if !ok || merged != text(after) {
 		w.t.Errorf("(a) fails for %q:\nHEAD old %q\nbefore %q\nHEAD new %q\nafter %q\nmerged %q", path, headOld, before, headNew, after, merged)
 	}
@@ -222,7 +225,18 @@ func (w *world) checkUndo(run *testRun, start, before truth) {
 		for _, path := range result.Commit.LeftOut {
 			left[path] = true
 		}
-		w.checkWork(result.Commit, before, w.truth(), changed, left)
+		now := w.truth()
+		w.checkWork(result.Commit, before, now, changed, left)
+		for _, path := range differing(start.head, now.head) {
+			if !left[path] {
+				w.t.Errorf("undo's commit does not bring HEAD's %q back:\nwas %q\nnow %q", path, start.head[path], now.head[path])
+			}
+		}
+		for _, path := range differing(before.head, now.head) {
+			if !differs(start.head, before.head, path) {
+				w.t.Errorf("undo's commit holds %q, which the run's does not", path)
+			}
+		}
 	}
 	w.clean()
 }
@@ -231,20 +245,23 @@ func (w *world) checkUndo(run *testRun, start, before truth) {
 func differing(a, b map[string]string) []string {
 	keys := map[string]bool{}
 	for k := range a {
-		keys[k] = a[k] != b[k] || !has(b, k)
+		keys[k] = true
 	}
 	for k := range b {
-		keys[k] = a[k] != b[k] || !has(a, k)
+		keys[k] = true
 	}
 	var list []string
-	for k, differs := range keys {
-		if differs {
+	for k := range keys {
+		if differs(a, b, k) {
 			list = append(list, k)
 		}
 	}
 	sort.Strings(list)
 	return list
 }
+
+// differs tells whether a key's values differ.
+func differs(a, b map[string]string, k string) bool { return a[k] != b[k] || has(a, k) != has(b, k) }
 
 func has(m map[string]string, k string) bool { _, ok := m[k]; return ok }
 

@@ -305,10 +305,51 @@ func (u *undoer) after() *Snapshot {
 	return &after
 }
 
-// commit makes the undo's commit; its intents are part of the undo's.
+// commit makes the undo's commit: of the paths that the run's own commit
+// holds, no others. What that commit had left out was the user's, and is left
+// out again. The undo's intents hold those of the commit.
 func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, error) {
-	return u.r.Commit(ctx, CommitRequest{
+	only, err := u.r.committedBy(ctx, u.intent.Of)
+	if err != nil {
+		return nil, err
+	}
+	if only == nil {
+		return nil, &Refusal{
+			Message: "the commit of run " + u.intent.Of + " is not in the history of HEAD: the files are back, but nothing was committed",
+			Fix:     "look at `git diff` and commit what you want",
+		}
+	}
+	return u.r.commit(ctx, CommitRequest{
 		RunID: u.req.RunID, Change: change, Message: u.intent.Message,
 		AsUser: u.intent.AsUser, Verify: u.intent.Verify, Record: u.recordCommit,
-	})
+	}, only)
+}
+
+// runTrailer names the run in the message of its commit.
+const runTrailer = "Slide-Write-Run: "
+
+// committedBy returns the paths in the newest commit of HEAD's history that
+// carries the run's trailer, nil if there is none.
+func (r *Repo) committedBy(ctx context.Context, run string) (map[string]bool, error) {
+	if !runIDPattern.MatchString(run) {
+		return nil, errors.Newf("run id %.80q cannot be part of a trailer", run)
+	}
+	out, err := r.git(ctx, call{}, "log", "-1", "--no-show-signature", "--format=%H", "--basic-regexp", "--grep=^"+runTrailer+run+"$", "HEAD", "--")
+	commit := strings.TrimSpace(string(out))
+	var failed *Error
+	if errors.As(err, &failed) || err == nil && commit == "" { // unborn, or none
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err = r.git(ctx, call{}, "diff-tree", "--root", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", "--ignore-submodules=none", commit)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]bool{}
+	for _, path := range splitNUL(out) {
+		paths[path] = true
+	}
+	return paths, nil
 }
