@@ -247,10 +247,14 @@ func killAll(es []entry) (killed []Proc, refused []entry) {
 	return killed, refused
 }
 
-// sweep is Sweep without its bookkeeping.
+// sweep is Sweep without its bookkeeping. A look at the process table is not
+// atomic: a process that forks and exits meanwhile can be missed with its
+// child. So where anything was found, or the run was stopped, two looks in a
+// row must find nothing more.
 func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []Proc) {
 	defer f.platform.release(f)
 	var refused []entry
+	sure := !f.isStopping()
 	for {
 		all := processes()
 		members := f.members(all)
@@ -260,8 +264,13 @@ func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []P
 			spared = servers(members)
 		}
 		rest := without(members, append(spared, refused...))
-		if !waiting && !slices.ContainsFunc(rest, func(e entry) bool { return keepsSweeping(e, spared) }) {
+		done := !waiting && !slices.ContainsFunc(rest, func(e entry) bool { return keepsSweeping(e, spared) })
+		if done && sure {
 			return listening(spared), procs(refused)
+		}
+		sure = done
+		if done {
+			continue
 		}
 		if f.isStopping() || !time.Now().Before(graceEnd) {
 			killed, no := killAll(rest)

@@ -67,30 +67,54 @@ func lookup(pid int) (entry, bool) {
 	return parseStat(buf[:n])
 }
 
+// kernelThread is PF_KTHREAD of the flags in /proc/<pid>/stat.
+const kernelThread = 0x00200000
+
 // parseStat reads /proc/<pid>/stat, see proc_pid_stat(5): the name, in
-// parentheses, may hold spaces and parentheses.
-func parseStat(stat []byte) (entry, bool) {
+// parentheses, may hold spaces and parentheses. ok is false for a thread of
+// the kernel's own.
+func parseStat(stat []byte) (e entry, ok bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 1 || end < open {
 		return entry{}, false
 	}
-	e := entry{name: string(stat[open+1 : end])}
+	e.name = string(stat[open+1 : end])
 	fields := bytes.Fields(stat[end+1:]) // fields[0] is field 3, the state
 	if len(fields) < 20 {
 		return entry{}, false
 	}
-	var err [4]error
-	e.pid, err[0] = strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
-	e.ppid, err[1] = strconv.Atoi(string(fields[1]))
-	e.sid, err[2] = strconv.Atoi(string(fields[3]))
-	e.start, err[3] = strconv.ParseUint(string(fields[19]), 10, 64)
+	number := func(field []byte) int64 {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	ok = true
+	e.pid = int(number(bytes.TrimSpace(stat[:open])))
+	e.ppid, e.sid = int(number(fields[1])), int(number(fields[3]))
+	e.start = uint64(number(fields[19]))
 	e.zombie = fields[0][0] == 'Z' || fields[0][0] == 'X'
-	return e, err == [4]error{}
+	return e, number(fields[6])&kernelThread == 0 && ok
 }
 
 // environ reads the environment that a process started with.
-func environ(pid int) ([]byte, error) {
-	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+//
+// In the middle of an exec it looks empty, and so does the command line: then
+// it is read again. A process that is really without has a command line.
+func environ(pid int) (env []byte, err error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	for range 25 {
+		before, _ := os.ReadFile(dir + "/cmdline")
+		env, err = os.ReadFile(dir + "/environ")
+		if err != nil || len(env) > 0 {
+			return env, err
+		}
+		after, _ := os.ReadFile(dir + "/cmdline")
+		if len(before) > 0 && bytes.Equal(before, after) {
+			return nil, nil
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return nil, unix.ESRCH // it is exiting
 }
 
 // send sends sig to e, unless its pid has gone to another process.

@@ -17,6 +17,8 @@ func TestParseStat(t *testing.T) {
 		{"77 (sleep)" + rest, entry{pid: 77, ppid: 1, sid: 4242, start: 987654, name: "sleep"}, true},
 		{"77 (a) S 9 (b)" + rest, entry{pid: 77, ppid: 1, sid: 4242, start: 987654, name: "a) S 9 (b"}, true},
 		{"77 (x)" + strings.Replace(rest, " S ", " Z ", 1), entry{pid: 77, ppid: 1, sid: 4242, start: 987654, name: "x", zombie: true}, true},
+		{"9 (kworker/0:1)" + strings.Replace(rest, "4194560", "69238880", 1), entry{}, false},
+		{"77 (x)" + strings.Replace(rest, "987654", "soon", 1), entry{}, false},
 		{"77 (x) S 1 2", entry{}, false},
 		{"", entry{}, false},
 		{")(", entry{}, false},
