@@ -85,10 +85,17 @@ func (m *mapper) code() string {
 	case m.aborted():
 		return event.CodeCrashed // somebody else's SIGINT
 	}
-	if code, known := kinds[m.apiError]; known {
-		return code
+	// An overload in the middle of a stream is a 500 by its status: 332 says so
+	// in api_error_type, 197 only on the retry before.
+	for _, kind := range []string{m.apiError, strings.TrimSuffix(r.APIErrorType, "_error")} {
+		if code, known := kinds[kind]; known {
+			return code
+		}
 	}
 	if code, known := statuses[int(whole(r.APIErrorStatus))]; known {
+		return code
+	}
+	if code, known := kinds[m.retried]; known {
 		return code
 	}
 	if m.apiError == "invalid_request" {

@@ -38,6 +38,7 @@ type mapper struct {
 	limit limit
 
 	apiError string    // kind on the last assistant line that was an error
+	retried  string    // kind of the last retry, until a message went through
 	refused  bool      // the model refused and nothing took its place
 	result   *wireLine // the last one counts
 	finished bool
@@ -212,6 +213,7 @@ func (m *mapper) retry(l *wireLine) {
 		Message: fmt.Sprintf("retrying: %s, attempt %.0f of %.0f, next try in %s", cause, l.Attempt, l.MaxRetries, delay),
 		Level:   event.Warning, Code: "retry",
 	})
+	m.retried = l.Error
 	m.withdrawAbandoned()
 }
 
@@ -419,7 +421,7 @@ func (m *mapper) assistant(l *wireLine) {
 	}
 	m.tools.announceAll(m, l)
 	msg.confirmed = true
-	m.apiError, m.refused = "", false
+	m.apiError, m.retried, m.refused = "", "", false
 }
 
 // user carries tool results, and what the CLI says in the user's name: that is

@@ -61,7 +61,8 @@ type wireLine struct {
 	TerminalReason string                `json:"terminal_reason"`
 	StopReason     string                `json:"stop_reason"`
 	APIErrorStatus float64               `json:"api_error_status"`
-	APIError       string                `json:"api_error"` // 332: connection_failed
+	APIError       string                `json:"api_error"`      // 332: connection_failed
+	APIErrorType   string                `json:"api_error_type"` // 332: the API's own word, overloaded_error
 }
 
 // parent is parent_tool_use_id; set is whether it was neither null nor "".
