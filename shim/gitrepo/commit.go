@@ -61,6 +61,10 @@ func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bo
 	if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
+	if err := c.record("lock", commitIntent{Head: req.Change.Before.Head}); err != nil {
+		return nil, err
+	}
+	defer c.lock.release()
 	for range recomputes {
 		verified := ""
 		if req.Verify {
@@ -160,13 +164,10 @@ func configTrue(config map[string]string, key string) bool {
 // locked makes the commit under the index lock: from here on git refuses to
 // check out and to commit, so HEAD is compared only now.
 func (c *committer) locked(ctx context.Context, verified string) (*CommitResult, error) {
-	if err := c.record("lock", commitIntent{Head: c.req.Change.Before.Head}); err != nil {
-		return nil, err
-	}
-	defer c.lock.release()
 	if err := c.lock.take(ctx); err != nil {
 		return nil, err
 	}
+	defer c.lock.release()
 	atStep("locked")
 	if err := c.refuseOperation(ctx); err != nil {
 		return nil, err

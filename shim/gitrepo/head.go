@@ -221,7 +221,7 @@ func agentMoves(from, tree string, way []move, tools ToolLog) (commits []move, w
 			return nil, m.why
 		case m.plainCommit(from):
 			commits = append(commits, m)
-		case m.tree != tree:
+		case !strings.HasPrefix(m.why, "checkout: ") || m.tree != tree:
 			return nil, m.why
 		}
 		from, tree = m.commit, m.tree

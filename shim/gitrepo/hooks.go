@@ -51,11 +51,8 @@ func (c *committer) verifyTree(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.r.editTree(ctx, c.hookIndex(), p.treeish, p.tree, c.req.Change.Before.Tree)
+	return c.r.editTree(ctx, c.lock.treeFile(), p.treeish, p.tree, c.req.Change.Before.Tree)
 }
-
-// hookIndex is the temporary index that the hooks see.
-func (c *committer) hookIndex() string { return c.lock.treeFile() }
 
 // runHook runs one hook as `git commit` would: in the top level, its index the
 // temporary one. nil = it passed or there is none.
@@ -67,7 +64,7 @@ func (c *committer) runHook(ctx context.Context, name string, args ...string) er
 	if !isHook(filepath.Join(dir, name)) {
 		return nil
 	}
-	cl := call{hooks: true, globs: true, env: []string{"GIT_INDEX_FILE=" + c.hookIndex(), "GIT_EDITOR=:"}}
+	cl := call{hooks: true, globs: true, env: []string{"GIT_INDEX_FILE=" + c.lock.treeFile(), "GIT_EDITOR=:"}}
 	out, err := c.r.git(ctx, cl, append([]string{"hook", "run", name, "--"}, args...)...)
 	var failed *Error
 	if !errors.As(err, &failed) {
@@ -108,7 +105,7 @@ func (c *committer) takeRewrite(ctx context.Context) (bool, error) {
 	if len(entries) == 0 {
 		return false, nil
 	}
-	tree, err := c.r.editTree(ctx, c.hookIndex(), change.After.Tree, entries, after.Tree)
+	tree, err := c.r.editTree(ctx, c.lock.treeFile(), change.After.Tree, entries, after.Tree)
 	if err != nil {
 		return false, err
 	}
@@ -138,7 +135,7 @@ func (c *committer) adopt(ctx context.Context, after *Snapshot) error {
 
 // commitMessage lets the commit-msg hook judge and edit the message.
 func (c *committer) commitMessage(ctx context.Context) error {
-	file := c.lock.copyFile() + ".msg"
+	file := c.lock.messageFile()
 	if err := os.WriteFile(file, []byte(c.message), 0o600); err != nil {
 		return errors.Wrap(err, "write the commit message")
 	}

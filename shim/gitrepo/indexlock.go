@@ -45,8 +45,15 @@ func (l *indexLock) lockFile() string { return l.index + ".lock" }
 // copyFile is the run's copy of the user's index, which takes its place.
 func (l *indexLock) copyFile() string { return l.index + ".slidewrite-" + l.run }
 
-// treeFile is a temporary index that only makes the commit's tree.
+// treeFile is a temporary index that only makes the commit's tree, and the
+// index that the hooks see.
 func (l *indexLock) treeFile() string { return l.copyFile() + ".tree" }
+
+// nameFile becomes the lock file.
+func (l *indexLock) nameFile() string { return l.copyFile() + ".name" }
+
+// messageFile is the commit message, for the commit-msg hook.
+func (l *indexLock) messageFile() string { return l.copyFile() + ".msg" }
 
 // content is what the lock file says.
 func (l *indexLock) content() string { return "slidewrite " + l.run }
@@ -55,7 +62,7 @@ func (l *indexLock) content() string { return "slidewrite " + l.run }
 // The file appears with its content at once (a hard link to a finished file),
 // so that a run killed at any moment leaves no lock without a name in it.
 func (l *indexLock) take(ctx context.Context) error {
-	name := l.copyFile() + ".name"
+	name := l.nameFile()
 	if err := os.WriteFile(name, []byte(l.content()), 0o600); err != nil {
 		return errors.Wrap(err, "lock the index")
 	}
@@ -112,7 +119,8 @@ func (l *indexLock) release() {
 		os.Remove(file)
 		os.Remove(file + ".lock") // of a git command of ours that was killed
 	}
-	os.Remove(l.copyFile() + ".name")
+	os.Remove(l.nameFile())
+	os.Remove(l.messageFile())
 	if l.held() {
 		os.Remove(l.lockFile())
 	}
