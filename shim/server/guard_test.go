@@ -32,7 +32,7 @@ func TestGuardOrder(t *testing.T) {
 		{"busy", "localhost", testToken, "", "application/json", "/design", `{"prompt":"x"}`, 409, "busy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := do(t, s.URL, call{method: "POST", path: c.path, host: c.host, body: c.body, header: map[string]string{
+			a := Do(t, s.URL, Call{Method: "POST", Path: c.path, Host: c.host, Body: c.body, Header: map[string]string{
 				"Authorization": "Bearer " + c.token, "Origin": c.origin, "Content-Type": c.media}})
 			wantFault(t, a, c.status, c.code)
 		})
@@ -81,13 +81,13 @@ func TestGuardOrigins(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := authorized("Sec-Fetch-Site", c.site)
 			h["Origin"] = c.origin
-			a := do(t, s.URL, call{method: "GET", path: "/meta", header: h})
+			a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Header: h})
 			if !c.allowed {
 				wantFault(t, a, 403, "bad_origin")
-			} else if a.status != 200 {
-				t.Errorf("got %d %s", a.status, a.body)
+			} else if a.Status != 200 {
+				t.Errorf("got %d %s", a.Status, a.Body)
 			}
-			got, vary := a.header.Get("Access-Control-Allow-Origin"), a.header.Get("Vary")
+			got, vary := a.Header.Get("Access-Control-Allow-Origin"), a.Header.Get("Vary")
 			if c.cors != (got == c.origin && vary == "Origin") || !c.cors && got != "" {
 				t.Errorf("Access-Control-Allow-Origin %q, Vary %q", got, vary)
 			}
@@ -102,9 +102,9 @@ func TestGuardRefusalsNameTheFlag(t *testing.T) {
 		{"", "http://localhost:9999", "--origin http://localhost:9999 "},
 		{"", "chrome-extension://" + otherExtension, "--allow-extension " + otherExtension},
 	} {
-		a := do(t, s.URL, call{method: "GET", path: "/meta", host: c.host, header: authorized("Origin", c.origin)})
-		if a.status != 403 || !strings.Contains(a.fault.Fix, c.fix) {
-			t.Errorf("%+v: got %d, fix %q", c, a.status, a.fault.Fix)
+		a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Host: c.host, Header: authorized("Origin", c.origin)})
+		if a.Status != 403 || !strings.Contains(a.Fault.Fix, c.fix) {
+			t.Errorf("%+v: got %d, fix %q", c, a.Status, a.Fault.Fix)
 		}
 	}
 }
@@ -112,9 +112,9 @@ func TestGuardRefusalsNameTheFlag(t *testing.T) {
 // A page that may call can read why it was refused.
 func TestGuardErrorsCarryCORS(t *testing.T) {
 	s := start(t, func(o *server.Options) { o.Origins = []string{"http://localhost:5173"} })
-	a := do(t, s.URL, call{method: "GET", path: "/meta", header: map[string]string{"Origin": "http://localhost:5173"}})
+	a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Header: map[string]string{"Origin": "http://localhost:5173"}})
 	wantFault(t, a, 401, "unauthorized")
-	if got := a.header.Get("Access-Control-Allow-Origin"); got != "http://localhost:5173" {
+	if got := a.Header.Get("Access-Control-Allow-Origin"); got != "http://localhost:5173" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -125,11 +125,11 @@ func TestGuardStarAllowsEveryWebOrigin(t *testing.T) {
 		"http://localhost:9999": 200, "https://anything.example": 200, "null": 200,
 		"chrome-extension://" + otherExtension: 403, "file://": 403, "nonsense": 403,
 	} {
-		a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized("Origin", origin, "Sec-Fetch-Site", "cross-site")})
-		if a.status != want {
-			t.Errorf("%s: got %d", origin, a.status)
+		a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Header: authorized("Origin", origin, "Sec-Fetch-Site", "cross-site")})
+		if a.Status != want {
+			t.Errorf("%s: got %d", origin, a.Status)
 		}
-		if got := a.header.Get("Access-Control-Allow-Origin"); (got == origin) != (want == 200) || got == "*" {
+		if got := a.Header.Get("Access-Control-Allow-Origin"); (got == origin) != (want == 200) || got == "*" {
 			t.Errorf("%s: allowed %q", origin, got)
 		}
 	}
@@ -139,14 +139,14 @@ func TestGuardStarAllowsEveryWebOrigin(t *testing.T) {
 // its pages the shim's.
 func TestGuardForwardedHostIsNotTheShimsOwn(t *testing.T) {
 	s := start(t, func(o *server.Options) { o.AllowHosts = []string{"shop.example.com"} })
-	a := do(t, s.URL, call{method: "GET", path: "/meta", host: "localhost:5173", header: authorized("Origin", "http://localhost:5173")})
+	a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Host: "localhost:5173", Header: authorized("Origin", "http://localhost:5173")})
 	wantFault(t, a, 403, "bad_origin")
 	port := s.URL[strings.LastIndex(s.URL, ":")+1:]
-	a = do(t, s.URL, call{method: "GET", path: "/meta", host: "shop.example.com:" + port, header: authorized("Origin", "http://shop.example.com:"+port)})
+	a = Do(t, s.URL, Call{Method: "GET", Path: "/meta", Host: "shop.example.com:" + port, Header: authorized("Origin", "http://shop.example.com:"+port)})
 	wantFault(t, a, 403, "bad_origin")
-	a = do(t, s.URL, call{method: "GET", path: "/meta", host: "localhost:" + port, header: authorized("Origin", "http://localhost:"+port)})
-	if a.status != 200 {
-		t.Errorf("the shim's own page: got %d %s", a.status, a.body)
+	a = Do(t, s.URL, Call{Method: "GET", Path: "/meta", Host: "localhost:" + port, Header: authorized("Origin", "http://localhost:"+port)})
+	if a.Status != 200 {
+		t.Errorf("the shim's own page: got %d %s", a.Status, a.Body)
 	}
 }
 
@@ -164,9 +164,9 @@ func TestGuardNavigations(t *testing.T) {
 		{"/meta", "GET", "navigate", "document", true},
 		{"/%68ealth", "GET", "navigate", "document", true},
 	} {
-		a := do(t, s.URL, call{method: c.method, path: c.path, header: authorized("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)})
-		if refused := a.fault.Code == "bad_origin"; refused != c.refused {
-			t.Errorf("%+v: got %d %s", c, a.status, a.body)
+		a := Do(t, s.URL, Call{Method: c.method, Path: c.path, Header: authorized("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)})
+		if refused := a.Fault.Code == "bad_origin"; refused != c.refused {
+			t.Errorf("%+v: got %d %s", c, a.Status, a.Body)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestGuardRepeatedHeaders(t *testing.T) {
 		{"two media types", "Content-Type", "application/json", "text/plain", 415},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			req := call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"x"}`}.request(t, s.URL)
+			req := Call{Method: "POST", Path: "/design", Header: authorized(), Body: `{"prompt":"x"}`}.Request(t, s.URL)
 			req.Header[c.header] = []string{c.first, c.second}
 			resp, err := http.DefaultTransport.RoundTrip(req)
 			if err != nil {
@@ -199,7 +199,7 @@ func TestGuardRepeatedHeaders(t *testing.T) {
 
 func TestGuardCompressedBody(t *testing.T) {
 	s := start(t, nil)
-	a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized("Content-Encoding", "gzip"), body: "\x1f\x8b"})
+	a := Do(t, s.URL, Call{Method: "POST", Path: "/design", Header: authorized("Content-Encoding", "gzip"), Body: "\x1f\x8b"})
 	wantFault(t, a, 415, "unsupported_media")
 }
 
@@ -208,18 +208,18 @@ func TestGuardPreflight(t *testing.T) {
 	ask := authorized("Origin", "chrome-extension://"+server.ExtensionID, "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
 	ask["Authorization"] = "" // a preflight never has it
 	for _, path := range []string{"/design", "/runs/x/undo", "/nowhere"} {
-		a := do(t, s.URL, call{method: "OPTIONS", path: path, header: ask})
-		if a.status != 204 || a.header.Get("Access-Control-Allow-Private-Network") != "true" {
-			t.Errorf("%s: got %d %v", path, a.status, a.header)
+		a := Do(t, s.URL, Call{Method: "OPTIONS", Path: path, Header: ask})
+		if a.Status != 204 || a.Header.Get("Access-Control-Allow-Private-Network") != "true" {
+			t.Errorf("%s: got %d %v", path, a.Status, a.Header)
 		}
 	}
-	a := do(t, s.URL, call{method: "OPTIONS", path: "/design"})
-	if a.status != 204 || a.header.Get("Access-Control-Allow-Methods") != "" {
-		t.Errorf("without an origin: got %d %v", a.status, a.header)
+	a := Do(t, s.URL, Call{Method: "OPTIONS", Path: "/design"})
+	if a.Status != 204 || a.Header.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("without an origin: got %d %v", a.Status, a.Header)
 	}
-	a = do(t, s.URL, call{method: "OPTIONS", path: "/design", host: "evil.test", header: ask})
+	a = Do(t, s.URL, Call{Method: "OPTIONS", Path: "/design", Host: "evil.test", Header: ask})
 	wantFault(t, a, 403, "bad_host")
-	if a.header.Get("Access-Control-Allow-Origin") != "" {
+	if a.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("a foreign host got an allow header")
 	}
 }

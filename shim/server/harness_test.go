@@ -1,21 +1,16 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/catalog"
@@ -326,28 +321,6 @@ func start(t *testing.T, change func(*server.Options)) *shim {
 	return s
 }
 
-// call is one request; header values of "" are left out.
-type call struct {
-	method, path, host string
-	header             map[string]string
-	body               string
-}
-
-// answer is what came back.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-	closes bool // the connection is not used again
-	fault  struct {
-		Error string
-		Code  string
-		Fix   string
-		Run   *struct{ ID, Prompt, StartedAt string }
-		Files []string
-	}
-}
-
 // authorized are the headers of a client that is let in.
 func authorized(more ...string) map[string]string {
 	h := map[string]string{"Authorization": "Bearer " + testToken, "Content-Type": "application/json"}
@@ -357,139 +330,20 @@ func authorized(more ...string) map[string]string {
 	return h
 }
 
-// request makes the http.Request of a call.
-func (c call) request(t *testing.T, base string) *http.Request {
-	t.Helper()
-	req, err := http.NewRequest(c.method, base+c.path, strings.NewReader(c.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range c.header {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
-	}
-	req.Host = c.host
-	return req
-}
-
-// do sends a call and reads the whole answer.
-func do(t *testing.T, base string, c call) answer {
-	t.Helper()
-	resp, err := http.DefaultTransport.RoundTrip(c.request(t, base))
-	if err != nil {
-		t.Fatalf("%s %s: %v", c.method, c.path, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("%s %s: %v", c.method, c.path, err)
-	}
-	a := answer{status: resp.StatusCode, header: resp.Header, body: string(b)}
-	if resp.StatusCode >= 400 && c.method != http.MethodHead {
-		if err := json.Unmarshal(b, &a.fault); err != nil {
-			t.Errorf("%s %s: an error that is not JSON: %q", c.method, c.path, b)
-		}
-	}
-	return a
-}
-
 // wantFault checks status and code of a refusal, and that it has words.
-func wantFault(t *testing.T, a answer, status int, code string) {
+func wantFault(t *testing.T, a Answer, status int, code string) {
 	t.Helper()
-	if a.status != status || a.fault.Code != code || a.fault.Error == "" {
-		t.Errorf("got %d %s, want %d with code %s", a.status, a.body, status, code)
+	if a.Status != status || a.Fault.Code != code || a.Fault.Error == "" {
+		t.Errorf("got %d %s, want %d with code %s", a.Status, a.Body, status, code)
 	}
-	if got := a.header.Get("Content-Type"); got != "application/json" {
+	if got := a.Header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("Content-Type: got %q", got)
 	}
-	if got := a.header.Get("Cache-Control"); got != "no-store" {
+	if got := a.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control: got %q", got)
 	}
-	if got := a.header.Get("X-Content-Type-Options"); got != "nosniff" {
+	if got := a.Header.Get("X-Content-Type-Options"); got != "nosniff" {
 		t.Errorf("X-Content-Type-Options: got %q", got)
-	}
-}
-
-// frames reads a stream to its end.
-func frames(t *testing.T, body string) []sse.Frame {
-	t.Helper()
-	var list []sse.Frame
-	for f, err := range sse.Read(strings.NewReader(body)) {
-		if err != nil {
-			t.Fatalf("stream %q: %v", body, err)
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// types are the event types of a stream, with their code where they have one.
-func types(t *testing.T, body string) string {
-	t.Helper()
-	var list []string
-	for _, f := range frames(t, body) {
-		var e struct{ Type, Code string }
-		if err := json.Unmarshal(f.Data, &e); err != nil {
-			t.Fatalf("frame %q: %v", f.Data, err)
-		}
-		list = append(list, strings.TrimSpace(e.Type+" "+e.Code))
-	}
-	return strings.Join(list, ", ")
-}
-
-// wire is a raw connection to the server.
-type wire struct {
-	net.Conn
-	r *bufio.Reader
-	t *testing.T
-}
-
-// dial connects; every wait on the connection ends after 20 s.
-func dial(t *testing.T, base string) *wire {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return &wire{Conn: conn, r: bufio.NewReader(conn), t: t}
-}
-
-// say writes text as it is, with lines ended by CRLF.
-func (w *wire) say(text string) {
-	w.t.Helper()
-	if _, err := io.WriteString(w, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
-		w.t.Fatalf("write: %v", err)
-	}
-}
-
-// hear reads one answer.
-func (w *wire) hear() answer {
-	w.t.Helper()
-	resp, err := http.ReadResponse(w.r, nil)
-	if err != nil {
-		w.t.Fatalf("no answer: %v", err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatalf("answer: %v", err)
-	}
-	a := answer{status: resp.StatusCode, header: resp.Header, body: string(b), closes: resp.Close}
-	_ = json.Unmarshal(b, &a.fault) // net/http's own refusals are plain text
-	return a
-}
-
-// gone waits until the server has closed the connection.
-func (w *wire) gone() {
-	w.t.Helper()
-	var timeout net.Error
-	if _, err := io.Copy(io.Discard, w.r); errors.As(err, &timeout) && timeout.Timeout() {
-		w.t.Fatal("the server keeps the connection open")
 	}
 }
 

@@ -54,13 +54,13 @@ func TestOddRequestLines(t *testing.T) {
 		{"POST /design" + strings.Replace(head, "Connection", "Transfer-Encoding: gzip\nConnection", 1), "400 501"},
 	} {
 		t.Run(fmt.Sprintf("%.30q", c.line), func(t *testing.T) {
-			w := dial(t, s.URL)
-			w.say(c.line)
-			if a := w.hear(); !strings.Contains(c.want, fmt.Sprint(a.status)) {
-				t.Errorf("got %d %s, want %s", a.status, a.body, c.want)
+			w := Dial(t, s.URL)
+			w.Say(c.line)
+			if a := w.Hear(); !strings.Contains(c.want, fmt.Sprint(a.Status)) {
+				t.Errorf("got %d %s, want %s", a.Status, a.Body, c.want)
 			}
-			if a := do(t, s.URL, call{method: "GET", path: "/health"}); a.status != 200 {
-				t.Errorf("afterwards: got %d", a.status)
+			if a := Do(t, s.URL, Call{Method: "GET", Path: "/health"}); a.Status != 200 {
+				t.Errorf("afterwards: got %d", a.Status)
 			}
 		})
 	}
@@ -73,22 +73,23 @@ func TestClientsThatHangUp(t *testing.T) {
 		"", "GET", "GET /health HTTP/1.1\n", "GET /health HTTP/1.1\nHost: local",
 		"POST /design HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + testToken + "\nContent-Type: application/json\nContent-Length: 100\n\n{\"prompt\"",
 	} {
-		w := dial(t, s.URL)
-		w.say(part)
+		w := Dial(t, s.URL)
+		w.Say(part)
 		w.Close()
 	}
-	if a := do(t, s.URL, call{method: "GET", path: "/health"}); a.status != 200 || len(s.runs.requests) != 0 {
-		t.Errorf("afterwards: got %d, %d runs", a.status, len(s.runs.requests))
+	if a := Do(t, s.URL, Call{Method: "GET", Path: "/health"}); a.Status != 200 || len(s.runs.requests) != 0 {
+		t.Errorf("afterwards: got %d, %d runs", a.Status, len(s.runs.requests))
 	}
 }
 
 func TestHeaderFloodIsBounded(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
-	w := dial(t, s.URL)
+	w := Dial(t, s.URL)
 	sent := 0
 	for line := "X-Flood: " + strings.Repeat("x", 1000) + "\r\n"; sent < 16<<20; sent += len(line) {
 		if sent == 0 {
-			w.say("GET /health HTTP/1.1\nHost: localhost\n")
+			w.Say("GET /health HTTP/1.1\nHost: localhost\n")
 		}
 		if _, err := io.WriteString(w, line); err != nil {
 			break // the server has had enough
@@ -97,28 +98,29 @@ func TestHeaderFloodIsBounded(t *testing.T) {
 	if sent >= 16<<20 {
 		t.Errorf("the server took %d bytes of headers", sent)
 	}
-	w = dial(t, s.URL)
-	w.say("GET /health HTTP/1.1\nHost: localhost\nX-Flood: " + strings.Repeat("x", 100<<10) + "\n\n")
-	if a := w.hear(); a.status != 431 {
-		t.Errorf("got %d %s", a.status, a.body)
+	w = Dial(t, s.URL)
+	w.Say("GET /health HTTP/1.1\nHost: localhost\nX-Flood: " + strings.Repeat("x", 100<<10) + "\n\n")
+	if a := w.Hear(); a.Status != 431 {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 }
 
 // A body that stops arriving ends in an answer; meanwhile nothing is held.
 func TestSlowBody(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(o *server.Options) { o.Limits.BodyIdle = 300 * time.Millisecond })
 	s.runs.add("run-a", event.Done{})
 	for _, path := range []string{"/design", "/prompt/preview", "/runs/run-a/undo", "/runs/run-a/stop"} {
-		w := dial(t, s.URL)
-		w.say("POST " + path + " HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + testToken +
+		w := Dial(t, s.URL)
+		w.Say("POST " + path + " HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + testToken +
 			"\nContent-Type: application/json\nContent-Length: 100\n\n{\"prompt\":")
 		// Somebody else gets through while this one dawdles.
-		a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"x"}`})
-		if a.status != 200 {
-			t.Errorf("%s: beside it got %d %s", path, a.status, a.body)
+		a := Do(t, s.URL, Call{Method: "POST", Path: "/design", Header: authorized(), Body: `{"prompt":"x"}`})
+		if a.Status != 200 {
+			t.Errorf("%s: beside it got %d %s", path, a.Status, a.Body)
 		}
-		wantFault(t, w.hear(), 408, "bad_request")
-		w.gone()
+		wantFault(t, w.Hear(), 408, "bad_request")
+		w.Gone()
 	}
 	if n := len(s.runs.requests); n != 4 {
 		t.Errorf("%d runs were started, want 4", n)
@@ -129,25 +131,26 @@ func TestSlowBody(t *testing.T) {
 // taken, and the connection is good for the next request, whose stream is not
 // cut by the body's deadline.
 func TestSteadySlowBody(t *testing.T) {
-	const idle = 400 * time.Millisecond
+	t.Parallel()
+	const idle = time.Second
 	s := start(t, func(o *server.Options) { o.Limits.BodyIdle = idle })
 	s.runs.started = func(r *shelfRun) { r.append(event.Start{}) }
-	w := dial(t, s.URL)
+	w := Dial(t, s.URL)
 	body := `{"prompt":"slowly"}`
-	w.say(fmt.Sprintf("POST /design HTTP/1.1\nHost: localhost\nAuthorization: Bearer %s\nContent-Type: application/json\nContent-Length: %d\n\n", testToken, len(body)))
+	w.Say(fmt.Sprintf("POST /design HTTP/1.1\nHost: localhost\nAuthorization: Bearer %s\nContent-Type: application/json\nContent-Length: %d\n\n", testToken, len(body)))
 	began := time.Now()
 	tick := time.NewTicker(idle / 8)
 	defer tick.Stop()
 	for i := range body {
 		<-tick.C
-		w.say(body[i : i+1])
+		w.Say(body[i : i+1])
 	}
 	if took := time.Since(began); took < 2*idle {
 		t.Fatalf("the body took %v only", took)
 	}
 	for line := ""; !strings.Contains(line, `"start"`); {
 		var err error
-		if line, err = w.r.ReadString('\n'); err != nil {
+		if line, err = w.Lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,16 +177,16 @@ func TestRefusedBodyIsNotWaitedFor(t *testing.T) {
 		{"Authorization: Bearer " + testToken + "\nOrigin: http://evil.test\n", 403},
 		{"Authorization: Bearer " + testToken + "\nContent-Type: text/plain\n", 415},
 	} {
-		w := dial(t, s.URL)
-		w.say("POST /design HTTP/1.1\nHost: localhost\nContent-Length: 100\n" + c.headers + "\n{")
-		if a := w.hear(); a.status != c.status || !a.closes {
-			t.Errorf("got %d %v, want %d", a.status, a.header, c.status)
+		w := Dial(t, s.URL)
+		w.Say("POST /design HTTP/1.1\nHost: localhost\nContent-Length: 100\n" + c.headers + "\n{")
+		if a := w.Hear(); a.Status != c.status || !a.Closes {
+			t.Errorf("got %d %v, want %d", a.Status, a.Header, c.status)
 		}
 	}
-	w := dial(t, s.URL)
-	w.say("GET /meta HTTP/1.1\nHost: localhost\nContent-Length: 100\nAuthorization: Bearer " + testToken + "\n\n{")
-	if a := w.hear(); a.status != 200 {
-		t.Errorf("GET with a body that does not come: got %d", a.status)
+	w := Dial(t, s.URL)
+	w.Say("GET /meta HTTP/1.1\nHost: localhost\nContent-Length: 100\nAuthorization: Bearer " + testToken + "\n\n{")
+	if a := w.Hear(); a.Status != 200 {
+		t.Errorf("GET with a body that does not come: got %d", a.Status)
 	}
 }
 
@@ -192,7 +195,7 @@ func TestRefusedBodyIsNotWaitedFor(t *testing.T) {
 func TestOversizeBodyStillHearsWhy(t *testing.T) {
 	s := start(t, func(o *server.Options) { o.Limits.Body = 1 << 20 })
 	for range 5 {
-		a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized(), body: strings.Repeat(" ", 8<<20)})
+		a := Do(t, s.URL, Call{Method: "POST", Path: "/design", Header: authorized(), Body: strings.Repeat(" ", 8<<20)})
 		wantFault(t, a, 413, "too_large")
 	}
 }
@@ -200,20 +203,20 @@ func TestOversizeBodyStillHearsWhy(t *testing.T) {
 // One connection serves request after request.
 func TestKeepAlive(t *testing.T) {
 	s := start(t, nil)
-	w := dial(t, s.URL)
+	w := Dial(t, s.URL)
 	auth := "Host: localhost\nAuthorization: Bearer " + testToken + "\n"
 	for range 3 {
-		w.say("GET /meta HTTP/1.1\n" + auth + "\n")
-		if a := w.hear(); a.status != 200 {
-			t.Fatalf("meta: got %d", a.status)
+		w.Say("GET /meta HTTP/1.1\n" + auth + "\n")
+		if a := w.Hear(); a.Status != 200 {
+			t.Fatalf("meta: got %d", a.Status)
 		}
-		w.say("POST /design HTTP/1.1\n" + auth + "Content-Type: application/json\nContent-Length: 14\n\n{\"prompt\":\"x\"}")
-		if a := w.hear(); a.status != 200 || types(t, a.body) != "start, done" {
-			t.Fatalf("design: got %d %q", a.status, a.body)
+		w.Say("POST /design HTTP/1.1\n" + auth + "Content-Type: application/json\nContent-Length: 14\n\n{\"prompt\":\"x\"}")
+		if a := w.Hear(); a.Status != 200 || Types(t, a.Body) != "start, done" {
+			t.Fatalf("design: got %d %q", a.Status, a.Body)
 		}
-		w.say("POST /design HTTP/1.1\n" + auth + "Content-Type: application/json\nContent-Length: 2\n\n[]")
-		if a := w.hear(); a.status != 400 {
-			t.Fatalf("bad body: got %d", a.status)
+		w.Say("POST /design HTTP/1.1\n" + auth + "Content-Type: application/json\nContent-Length: 2\n\n[]")
+		if a := w.Hear(); a.Status != 400 {
+			t.Fatalf("bad body: got %d", a.Status)
 		}
 	}
 }

@@ -27,15 +27,15 @@ func TestMeta(t *testing.T) {
 			return gitrepo.State{State: "merging", Branch: "main", Dirty: true, Hooks: true, Detail: "a merge is going on", Fix: "git merge --continue"}
 		}
 	})
-	a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized()})
+	a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Header: authorized()})
 	want := `{"project":"shop","repoDir":"/repos/shop","version":"0.1.0","branch":"main","dirty":true,` +
 		`"providers":[{"id":"anthropic"},{"id":"openai"}],"defaultProvider":"anthropic","models":[{"id":"opus","label":"Opus"}],"defaultModel":"opus",` +
 		`"geminiModel":"gemini-2.5-flash-image","geminiEnv":true,` +
 		`"git":{"state":"merging","hooks":"skipped","detail":"a merge is going on","fix":"git merge --continue"},` +
 		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview"]}`
 	var got map[string]any
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 {
-		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != 200 {
+		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
 	}
 	for _, p := range got["providers"].([]any) { // the rest of an entry is the catalog's
 		for name := range p.(map[string]any) {
@@ -69,9 +69,9 @@ func TestMetaHooks(t *testing.T) {
 			o.CommitVerify = c.verify
 			o.Git = func(context.Context) gitrepo.State { return gitrepo.State{State: "ok", Hooks: c.has} }
 		})
-		a := do(t, s.URL, call{method: "GET", path: "/meta", header: authorized()})
-		if !strings.Contains(a.body, `"hooks":"`+c.want+`"`) {
-			t.Errorf("%+v: got %s", c, a.body)
+		a := Do(t, s.URL, Call{Method: "GET", Path: "/meta", Header: authorized()})
+		if !strings.Contains(a.Body, `"hooks":"`+c.want+`"`) {
+			t.Errorf("%+v: got %s", c, a.Body)
 		}
 	}
 }
@@ -84,29 +84,29 @@ func TestMetaParameters(t *testing.T) {
 		"/meta?refresh=1":             "only= refresh=true",
 		"/meta?only=openai&refresh=0": "only=openai refresh=false",
 	} {
-		a := do(t, s.URL, call{method: "GET", path: path, header: authorized()})
-		if got := s.menu.asked[len(s.menu.asked)-1]; a.status != 200 || got != want {
-			t.Errorf("%s: %d, asked %q, want %q", path, a.status, got, want)
+		a := Do(t, s.URL, Call{Method: "GET", Path: path, Header: authorized()})
+		if got := s.menu.asked[len(s.menu.asked)-1]; a.Status != 200 || got != want {
+			t.Errorf("%s: %d, asked %q, want %q", path, a.Status, got, want)
 		}
-		if only := strings.Contains(path, "only"); strings.Contains(a.body, `"defaultProvider":"anthropic","models":[],"defaultModel":""`) != only {
-			t.Errorf("%s: the top-level models are Anthropic's: %s", path, a.body)
+		if only := strings.Contains(path, "only"); strings.Contains(a.Body, `"defaultProvider":"anthropic","models":[],"defaultModel":""`) != only {
+			t.Errorf("%s: the top-level models are Anthropic's: %s", path, a.Body)
 		}
 	}
 	for _, path := range []string{"/meta?only=nobody", "/meta?refresh=please"} {
-		wantFault(t, do(t, s.URL, call{method: "GET", path: path, header: authorized()}), 400, "bad_request")
+		wantFault(t, Do(t, s.URL, Call{Method: "GET", Path: path, Header: authorized()}), 400, "bad_request")
 	}
 }
 
 func TestRuns(t *testing.T) {
 	s := start(t, nil)
-	a := do(t, s.URL, call{method: "GET", path: "/runs", header: authorized()})
-	if a.status != 200 || strings.TrimSpace(a.body) != `{"runs":[]}` {
-		t.Errorf("no runs: got %d %s", a.status, a.body)
+	a := Do(t, s.URL, Call{Method: "GET", Path: "/runs", Header: authorized()})
+	if a.Status != 200 || strings.TrimSpace(a.Body) != `{"runs":[]}` {
+		t.Errorf("no runs: got %d %s", a.Status, a.Body)
 	}
 	s.runs.add("run-a", event.Done{})
-	a = do(t, s.URL, call{method: "GET", path: "/runs", header: authorized()})
-	if !strings.Contains(a.body, `"id":"run-a"`) || !strings.Contains(a.body, `"endedAt":null`) {
-		t.Errorf("got %s", a.body)
+	a = Do(t, s.URL, Call{Method: "GET", Path: "/runs", Header: authorized()})
+	if !strings.Contains(a.Body, `"id":"run-a"`) || !strings.Contains(a.Body, `"endedAt":null`) {
+		t.Errorf("got %s", a.Body)
 	}
 }
 
@@ -119,12 +119,12 @@ func TestDiff(t *testing.T) {
 		"/runs/run-a/diff": 200, "/runs/run-a/diff?path=a.css": 200, "/runs/run-a/diff?path=": 200,
 		"/runs/run-a/diff?path=b.css": 404, "/runs/run-a/diff?path=../../etc/passwd": 404, "/runs/run-b/diff": 404, "/runs/run-gone/diff": 410,
 	} {
-		a := do(t, s.URL, call{method: "GET", path: path, header: authorized()})
-		if a.status != status {
-			t.Errorf("%s: got %d %s", path, a.status, a.body)
+		a := Do(t, s.URL, Call{Method: "GET", Path: path, Header: authorized()})
+		if a.Status != status {
+			t.Errorf("%s: got %d %s", path, a.Status, a.Body)
 		}
-		if status == 200 && !strings.Contains(a.body, `"diff":"diff --git a/a.css b/a.css\n","files":[{"path":"a.css"`) {
-			t.Errorf("%s: got %s", path, a.body)
+		if status == 200 && !strings.Contains(a.Body, `"diff":"diff --git a/a.css b/a.css\n","files":[{"path":"a.css"`) {
+			t.Errorf("%s: got %s", path, a.Body)
 		}
 	}
 }
@@ -144,28 +144,28 @@ func TestUndo(t *testing.T) {
 		s.runs.add(id, event.Done{})
 		s.runs.undo[id] = err
 	}
-	post := func(id, body string) answer {
-		return do(t, s.URL, call{method: "POST", path: "/runs/" + id + "/undo", header: authorized(), body: body})
+	post := func(id, body string) Answer {
+		return Do(t, s.URL, Call{Method: "POST", Path: "/runs/" + id + "/undo", Header: authorized(), Body: body})
 	}
 	for _, body := range []string{"", "{}"} {
-		if a := post("fine", body); a.status != 200 || strings.TrimSpace(a.body) != `{"id":"undo-1","files":["a.css"],"sha":"abc1234"}` {
-			t.Errorf("got %d %s", a.status, a.body)
+		if a := post("fine", body); a.Status != 200 || strings.TrimSpace(a.Body) != `{"id":"undo-1","files":["a.css"],"sha":"abc1234"}` {
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}
 	a := post("busy", "")
 	wantFault(t, a, 409, "busy")
-	if r := a.fault.Run; r == nil || r.ID != "run-0" || r.Prompt != "make it green" || r.StartedAt != "2026-03-01T12:00:00Z" {
-		t.Errorf("busy: got %s", a.body)
+	if r := a.Fault.Run; r == nil || r.ID != "run-0" || r.Prompt != "make it green" || r.StartedAt != "2026-03-01T12:00:00Z" {
+		t.Errorf("busy: got %s", a.Body)
 	}
 	a = post("conflict", "")
 	wantFault(t, a, 409, "conflict")
-	if got := strings.Join(a.fault.Files, "|"); got != "a.css|b c.css" || a.fault.Fix != "undo the later runs first" {
-		t.Errorf("conflict: got %s", a.body)
+	if got := strings.Join(a.Fault.Files, "|"); got != "a.css|b c.css" || a.Fault.Fix != "undo the later runs first" {
+		t.Errorf("conflict: got %s", a.Body)
 	}
 	a = post("refused", "")
 	wantFault(t, a, 409, "conflict")
-	if !strings.Contains(a.body, `"files":[]`) {
-		t.Errorf("refused: got %s", a.body)
+	if !strings.Contains(a.Body, `"files":[]`) {
+		t.Errorf("refused: got %s", a.Body)
 	}
 	wantFault(t, post("gone", ""), 410, "gone")
 	wantFault(t, post("bug", ""), 500, "internal")
@@ -178,15 +178,15 @@ func TestStop(t *testing.T) {
 	going := s.runs.add("going", event.Start{})
 	s.runs.add("over", event.Done{})
 	for id, want := range map[string]string{"going": `{"id":"going","state":"stopping"}`, "over": `{"id":"over","state":"done"}`} {
-		a := do(t, s.URL, call{method: "POST", path: "/runs/" + id + "/stop", header: authorized()})
-		if a.status != 200 || strings.TrimSpace(a.body) != want {
-			t.Errorf("got %d %s, want %s", a.status, a.body, want)
+		a := Do(t, s.URL, Call{Method: "POST", Path: "/runs/" + id + "/stop", Header: authorized()})
+		if a.Status != 200 || strings.TrimSpace(a.Body) != want {
+			t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
 		}
 	}
 	if n := len(going.frames); n != 2 || !strings.Contains(string(going.frames[1].Data), `"user"`) {
 		t.Errorf("the run was not stopped for the user: %d frames", n)
 	}
-	wantFault(t, do(t, s.URL, call{method: "POST", path: "/runs/nope/stop", header: authorized()}), 404, "not_found")
+	wantFault(t, Do(t, s.URL, Call{Method: "POST", Path: "/runs/nope/stop", Header: authorized()}), 404, "not_found")
 }
 
 // What is not an id of ours never reaches the layers below.
@@ -196,9 +196,9 @@ func TestRunIDsAreChecked(t *testing.T) {
 	s.runs.add("..", event.Done{})
 	s.runs.add(strings.Repeat("a", 65), event.Done{})
 	for _, id := range []string{"a.b", "..", "%2e%2e", "a%2Fb", "..%2f..%2fetc%2fpasswd", "%00", "a%20b", strings.Repeat("a", 65), "--help"} {
-		for _, c := range []call{{method: "GET", path: "/events"}, {method: "GET", path: "/diff"}, {method: "POST", path: "/undo"}, {method: "POST", path: "/stop"}} {
-			c.path, c.header = "/runs/"+id+c.path, authorized()
-			wantFault(t, do(t, s.URL, c), 404, "not_found")
+		for _, c := range []Call{{Method: "GET", Path: "/events"}, {Method: "GET", Path: "/diff"}, {Method: "POST", Path: "/undo"}, {Method: "POST", Path: "/stop"}} {
+			c.Path, c.Header = "/runs/"+id+c.Path, authorized()
+			wantFault(t, Do(t, s.URL, c), 404, "not_found")
 		}
 	}
 }
@@ -222,9 +222,9 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		{"DELETE", "/runs/a/undo", 405, "bad_request", "POST"},
 		{"BREW", "/health", 405, "bad_request", "GET,HEAD"},
 	} {
-		a := do(t, s.URL, call{method: c.method, path: c.path, header: authorized()})
+		a := Do(t, s.URL, Call{Method: c.method, Path: c.path, Header: authorized()})
 		wantFault(t, a, c.status, c.code)
-		if got := strings.Join(a.header.Values("Allow"), ","); got != c.allow {
+		if got := strings.Join(a.Header.Values("Allow"), ","); got != c.allow {
 			t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, got, c.allow)
 		}
 	}
@@ -237,25 +237,25 @@ func TestHead(t *testing.T) {
 		"/health": "application/json", "/meta": "application/json", "/runs": "application/json", "/runs/going/diff": "application/json",
 		"/runs/going/events": "text/event-stream", // and it does not follow
 	} {
-		a := do(t, s.URL, call{method: "HEAD", path: path, header: authorized()})
-		if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != want {
-			t.Errorf("%s: got %d %q %v", path, a.status, a.body, a.header)
+		a := Do(t, s.URL, Call{Method: "HEAD", Path: path, Header: authorized()})
+		if a.Status != 200 || a.Body != "" || a.Header.Get("Content-Type") != want {
+			t.Errorf("%s: got %d %q %v", path, a.Status, a.Body, a.Header)
 		}
 	}
-	if a := do(t, s.URL, call{method: "HEAD", path: "/meta"}); a.status != 401 {
-		t.Errorf("HEAD without a token: got %d", a.status)
+	if a := Do(t, s.URL, Call{Method: "HEAD", Path: "/meta"}); a.Status != 401 {
+		t.Errorf("HEAD without a token: got %d", a.Status)
 	}
 }
 
 func TestPreview(t *testing.T) {
 	s := start(t, nil)
-	a := do(t, s.URL, call{method: "POST", path: "/prompt/preview", header: authorized(), body: `{"prompt":"make it green"}`})
+	a := Do(t, s.URL, Call{Method: "POST", Path: "/prompt/preview", Header: authorized(), Body: `{"prompt":"make it green"}`})
 	var p run.Preview
-	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != 200 {
-		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	if err := json.Unmarshal([]byte(a.Body), &p); err != nil || a.Status != 200 {
+		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
 	}
-	if p.System == "" || !strings.Contains(p.Prompt, "make it green") || !strings.Contains(a.body, `"attachments":[]`) {
-		t.Errorf("got %s", a.body)
+	if p.System == "" || !strings.Contains(p.Prompt, "make it green") || !strings.Contains(a.Body, `"attachments":[]`) {
+		t.Errorf("got %s", a.Body)
 	}
 	if n := len(s.runs.requests); n != 0 {
 		t.Errorf("%d runs were started", n)
@@ -267,17 +267,17 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	var log bytes.Buffer
 	s := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	s.runs.panics = true
-	a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"x"}`})
+	a := Do(t, s.URL, Call{Method: "POST", Path: "/design", Header: authorized(), Body: `{"prompt":"x"}`})
 	wantFault(t, a, 500, "internal")
-	if strings.Contains(a.body, "secret") || strings.Contains(a.body, ".go:") {
-		t.Errorf("the client got %s", a.body)
+	if strings.Contains(a.Body, "secret") || strings.Contains(a.Body, ".go:") {
+		t.Errorf("the client got %s", a.Body)
 	}
 	if !strings.Contains(log.String(), "a bug with a secret in it") || strings.Contains(log.String(), testToken) {
 		t.Errorf("the log has %s", log.String())
 	}
 	s.runs.panics = false
-	if a := do(t, s.URL, call{method: "GET", path: "/health"}); a.status != 200 {
-		t.Errorf("afterwards: got %d", a.status)
+	if a := Do(t, s.URL, Call{Method: "GET", Path: "/health"}); a.Status != 200 {
+		t.Errorf("afterwards: got %d", a.Status)
 	}
 }
 

@@ -19,16 +19,16 @@ import (
 
 func TestDesignStreams(t *testing.T) {
 	s := start(t, nil)
-	a := do(t, s.URL, call{method: "POST", path: "/design", header: authorized(), body: `{"prompt":"make it green","detach":true}`})
-	if a.status != 200 || types(t, a.body) != "start, done" {
-		t.Fatalf("got %d %q", a.status, a.body)
+	a := Do(t, s.URL, Call{Method: "POST", Path: "/design", Header: authorized(), Body: `{"prompt":"make it green","detach":true}`})
+	if a.Status != 200 || Types(t, a.Body) != "start, done" {
+		t.Fatalf("got %d %q", a.Status, a.Body)
 	}
 	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
-		if got := a.header.Get(name); got != want {
+		if got := a.Header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	for i, f := range frames(t, a.body) {
+	for i, f := range Frames(t, a.Body) {
 		if f.ID != int64(i+1) {
 			t.Errorf("frame %d has id %d", i+1, f.ID)
 		}
@@ -44,20 +44,20 @@ func TestDesignStreams(t *testing.T) {
 func TestDesignAnswersAtOnce(t *testing.T) {
 	s := start(t, nil)
 	s.runs.started = func(*shelfRun) {}
-	resp := open(t, s, call{method: "POST", path: "/design", body: `{"prompt":"x"}`})
+	resp := open(t, s, Call{Method: "POST", Path: "/design", Body: `{"prompt":"x"}`})
 	s.runs.runs["run-1"].append(event.Done{})
-	if b, err := io.ReadAll(resp.Body); err != nil || types(t, string(b)) != "done" {
+	if b, err := io.ReadAll(resp.Body); err != nil || Types(t, string(b)) != "done" {
 		t.Errorf("got %q, %v", b, err)
 	}
 }
 
 // open sends a call and returns the answer with its body unread.
-func open(t *testing.T, s *shim, c call) *http.Response {
+func open(t *testing.T, s *shim, c Call) *http.Response {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
-	c.header = authorized()
-	resp, err := http.DefaultTransport.RoundTrip(c.request(t, s.URL).WithContext(ctx))
+	c.Header = authorized()
+	resp, err := http.DefaultTransport.RoundTrip(c.Request(t, s.URL).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func open(t *testing.T, s *shim, c call) *http.Response {
 func TestDesignClientGoneIsReleased(t *testing.T) {
 	s := start(t, nil)
 	s.runs.started = func(r *shelfRun) { r.append(event.Start{}) }
-	resp := open(t, s, call{method: "POST", path: "/design", body: `{"prompt":"x"}`})
+	resp := open(t, s, Call{Method: "POST", Path: "/design", Body: `{"prompt":"x"}`})
 	r := s.runs.runs["run-1"]
 	r.await(t, "the client to be there", func() bool { return r.attached == 1 })
 	resp.Body.Close()
@@ -88,10 +88,10 @@ func TestEventsReplayAndFollow(t *testing.T) {
 		query, header string
 		first         int64
 	}{{"", "", 1}, {"?after=0", "", 1}, {"?after=4", "", 5}, {"", "7", 8}, {"?after=2", "9", 10}, {"?after=11", "", 12}} {
-		resp := open(t, s, call{method: "GET", path: "/runs/run-a/events" + c.query})
+		resp := open(t, s, Call{Method: "GET", Path: "/runs/run-a/events" + c.query})
 		if c.header != "" {
 			resp.Body.Close()
-			req := call{method: "GET", path: "/runs/run-a/events" + c.query, header: authorized("Last-Event-ID", c.header)}.request(t, s.URL)
+			req := Call{Method: "GET", Path: "/runs/run-a/events" + c.query, Header: authorized("Last-Event-ID", c.header)}.Request(t, s.URL)
 			var err error
 			if resp, err = http.DefaultTransport.RoundTrip(req); err != nil {
 				t.Fatal(err)
@@ -112,9 +112,9 @@ func TestEventsAfterTheEnd(t *testing.T) {
 	s := start(t, nil)
 	s.runs.add("run-a", event.Start{}, event.Delta{Text: "x"}, event.Done{})
 	for query, want := range map[string]string{"": "start, delta, done", "?after=2": "done", "?after=3": "", "?after=9223372036854775807": ""} {
-		a := do(t, s.URL, call{method: "GET", path: "/runs/run-a/events" + query, header: authorized()})
-		if a.status != 200 || types(t, a.body) != want {
-			t.Errorf("%s: got %d %q", query, a.status, a.body)
+		a := Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events" + query, Header: authorized()})
+		if a.Status != 200 || Types(t, a.Body) != want {
+			t.Errorf("%s: got %d %q", query, a.Status, a.Body)
 		}
 	}
 }
@@ -123,23 +123,23 @@ func TestEventsBadNumbers(t *testing.T) {
 	s := start(t, nil)
 	s.runs.add("run-a", event.Done{})
 	for _, value := range []string{"-1", "x", "1.5", "0x10", "99999999999999999999", "1 2", "%20"} {
-		a := do(t, s.URL, call{method: "GET", path: "/runs/run-a/events?after=" + strings.ReplaceAll(value, " ", "+"), header: authorized()})
+		a := Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events?after=" + strings.ReplaceAll(value, " ", "+"), Header: authorized()})
 		wantFault(t, a, 400, "bad_request")
-		if !strings.Contains(a.fault.Error, "after") {
-			t.Errorf("%q: the field is not named: %s", value, a.body)
+		if !strings.Contains(a.Fault.Error, "after") {
+			t.Errorf("%q: the field is not named: %s", value, a.Body)
 		}
-		a = do(t, s.URL, call{method: "GET", path: "/runs/run-a/events", header: authorized("Last-Event-ID", value)})
+		a = Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events", Header: authorized("Last-Event-ID", value)})
 		wantFault(t, a, 400, "bad_request")
 	}
-	wantFault(t, do(t, s.URL, call{method: "GET", path: "/runs/run-a/events?after=", header: authorized()}), 400, "bad_request")
+	wantFault(t, Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events?after=", Header: authorized()}), 400, "bad_request")
 	// An unknown run comes before a bad number.
-	wantFault(t, do(t, s.URL, call{method: "GET", path: "/runs/run-b/events?after=x", header: authorized()}), 404, "not_found")
+	wantFault(t, Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-b/events?after=x", Header: authorized()}), 404, "not_found")
 }
 
 func TestStreamPingsInSilence(t *testing.T) {
 	s := start(t, func(o *server.Options) { o.Limits.Ping = 10 * time.Millisecond })
 	r := s.runs.add("run-a", event.Start{})
-	resp := open(t, s, call{method: "GET", path: "/runs/run-a/events"})
+	resp := open(t, s, Call{Method: "GET", Path: "/runs/run-a/events"})
 	var seen strings.Builder
 	buf := make([]byte, 1024)
 	for strings.Count(seen.String(), ": ping\n\n") < 3 {
@@ -155,7 +155,7 @@ func TestStreamPingsInSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen.Write(rest)
-	if got := types(t, seen.String()); got != "start, done" {
+	if got := Types(t, seen.String()); got != "start, done" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -166,21 +166,22 @@ func TestStreamTroubleIsSaid(t *testing.T) {
 	r := s.runs.add("run-a", event.Start{})
 	// Wrapping io.EOF must not pass for the end.
 	r.fail(errors.WithHint(errors.Wrap(io.EOF, "read the journal back"), "look at the disk"))
-	a := do(t, s.URL, call{method: "GET", path: "/runs/run-a/events", header: authorized()})
-	if types(t, a.body) != "start, error internal, done" || !strings.Contains(a.body, "look at the disk") {
-		t.Errorf("got %s", a.body)
+	a := Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events", Header: authorized()})
+	if Types(t, a.Body) != "start, error internal, done" || !strings.Contains(a.Body, "look at the disk") {
+		t.Errorf("got %s", a.Body)
 	}
 }
 
 // A client that stops reading is cut off without done, is let go of, and
 // holds nobody else up.
 func TestStreamSlowReader(t *testing.T) {
-	s := start(t, func(o *server.Options) { o.Limits.Stall = 100 * time.Millisecond })
+	t.Parallel()
+	s := start(t, func(o *server.Options) { o.Limits.Stall = 3 * time.Second })
 	r := s.runs.add("run-a")
-	slow := dial(t, s.URL)
-	slow.say("GET /runs/run-a/events HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + testToken + "\n\n")
+	slow := Dial(t, s.URL)
+	slow.Say("GET /runs/run-a/events HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + testToken + "\n\n")
 	r.await(t, "the slow client to be there", func() bool { return r.attached == 1 })
-	quick := open(t, s, call{method: "GET", path: "/runs/run-a/events"})
+	quick := open(t, s, Call{Method: "GET", Path: "/runs/run-a/events"})
 
 	const total = 400
 	text := strings.Repeat("x", 64<<10)
@@ -204,7 +205,7 @@ func TestStreamSlowReader(t *testing.T) {
 		t.Errorf("the quick client got %d frames, want %d", n, total+1)
 	}
 	r.await(t, "the slow client to be let go", func() bool { return r.attached == 0 })
-	rest, err := io.ReadAll(slow.r)
+	rest, err := io.ReadAll(slow.Lines)
 	if strings.Contains(string(rest), `"done"`) {
 		t.Errorf("the slow client got done (%v)", err)
 	}
@@ -226,7 +227,7 @@ func TestStream200Followers(t *testing.T) {
 	for i := range clients {
 		after := int64(i % 3)
 		wg.Go(func() {
-			req := call{method: "GET", path: fmt.Sprintf("/runs/run-a/events?after=%d", after), header: authorized()}.request(t, s.URL)
+			req := Call{Method: "GET", Path: fmt.Sprintf("/runs/run-a/events?after=%d", after), Header: authorized()}.Request(t, s.URL)
 			resp, err := transport.RoundTrip(req)
 			if err != nil {
 				failures <- err.Error()
@@ -267,23 +268,23 @@ func TestStreamsAreCounted(t *testing.T) {
 	r := s.runs.add("run-a", event.Start{})
 	var open4 []*http.Response
 	for range most {
-		open4 = append(open4, open(t, s, call{method: "GET", path: "/runs/run-a/events"}))
+		open4 = append(open4, open(t, s, Call{Method: "GET", Path: "/runs/run-a/events"}))
 	}
-	for _, c := range []call{{method: "GET", path: "/runs/run-a/events"}, {method: "POST", path: "/design", body: `{"prompt":"x"}`}} {
-		c.header = authorized()
-		wantFault(t, do(t, s.URL, c), 503, "too_many_streams")
+	for _, c := range []Call{{Method: "GET", Path: "/runs/run-a/events"}, {Method: "POST", Path: "/design", Body: `{"prompt":"x"}`}} {
+		c.Header = authorized()
+		wantFault(t, Do(t, s.URL, c), 503, "too_many_streams")
 	}
 	if n := len(s.runs.requests); n != 0 {
 		t.Errorf("%d runs were started that nobody could follow", n)
 	}
-	if a := do(t, s.URL, call{method: "GET", path: "/runs", header: authorized()}); a.status != 200 {
-		t.Errorf("other routes: got %d", a.status)
+	if a := Do(t, s.URL, Call{Method: "GET", Path: "/runs", Header: authorized()}); a.Status != 200 {
+		t.Errorf("other routes: got %d", a.Status)
 	}
 	open4[0].Body.Close()
 	r.await(t, "one client to be let go", func() bool { return r.attached == most-1 })
 	// The place is free a moment after the run was told: ask until it is.
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		resp, err := http.DefaultTransport.RoundTrip(call{method: "GET", path: "/runs/run-a/events", header: authorized()}.request(t, s.URL))
+		resp, err := http.DefaultTransport.RoundTrip(Call{Method: "GET", Path: "/runs/run-a/events", Header: authorized()}.Request(t, s.URL))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,9 +302,9 @@ func TestDefaultLimitOfStreams(t *testing.T) {
 	s := start(t, nil)
 	s.runs.add("run-a", event.Start{})
 	for range 256 {
-		open(t, s, call{method: "GET", path: "/runs/run-a/events"})
+		open(t, s, Call{Method: "GET", Path: "/runs/run-a/events"})
 	}
-	wantFault(t, do(t, s.URL, call{method: "GET", path: "/runs/run-a/events", header: authorized()}), 503, "too_many_streams")
+	wantFault(t, Do(t, s.URL, Call{Method: "GET", Path: "/runs/run-a/events", Header: authorized()}), 503, "too_many_streams")
 }
 
 // From an event's append to the client's socket, one at a time.
