@@ -36,8 +36,8 @@ type Case struct {
 // Run checks the contract. Each part is a subtest that names the rule.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
-	if len(s.Cases) == 0 {
-		t.Fatal("agenttest: no cases: a suite that checks nothing proves nothing")
+	if len(s.Cases) == 0 || s.Closing == nil {
+		t.Fatal("agenttest: no cases, or no closing line: a suite that checks nothing proves nothing")
 	}
 	t.Run("command", s.command)
 	t.Run("scrub", s.scrub)

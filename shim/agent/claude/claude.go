@@ -9,11 +9,13 @@
 //	wire.go      the JSON shapes that are read, with their sources
 //	fast.go      the short way for plain text_delta lines
 //	map.go       stdout line → events; text, usage, retries, start, result
+//	usage.go     tokens and cost of the run
 //	tools.go     tool calls and their results
 //	errors.go    failures → code and fix
 //	models.go    models, sign-in and billing, asked of the CLI itself
+//	group_*.go   how a hanging one of those is killed
 //
-// Everything but models.go is pure: no I/O, no clock. It leaves processes to
+// Everything but the last two is pure: no I/O, no clock. It leaves processes to
 // agent/process and the story of a run to run.
 //
 // Behaviour was measured on claude 2.1.332 and 2.1.197; "332" and "197" in
