@@ -170,8 +170,13 @@ func (w *world) checkPath(path, headOld, before, headNew, after string) {
 	}
 	mode := func(s string) string { m, _, _ := strings.Cut(s, " "); return m }
 	text := func(s string) string { _, c, _ := strings.Cut(s, " "); return c }
-	merged, ok := text(before), true
-	if text(headOld) != text(headNew) { // else the run changed the mode alone
+	merged, ok := "", true
+	switch text(headOld) {
+	case text(headNew): // the run changed the mode alone
+		merged = text(before)
+	case text(before): // the user did
+		merged = text(headNew)
+	default:
 		merged, ok = w.mergeFile(text(headOld), text(before), text(headNew))
 	}
 	if !ok || merged != text(after) {
