@@ -122,6 +122,9 @@ func describe(err error) (int, errorBody) {
 		return http.StatusBadRequest, body
 	case errors.As(err, &busy):
 		body.Code = codeBusy
+		if body.Fix == "" {
+			body.Fix = "wait for it to end, or stop it"
+		}
 		body.Run = &busyRun{ID: busy.RunID, Prompt: busy.Prompt, StartedAt: busy.StartedAt}
 		return http.StatusConflict, body
 	case errors.As(err, &refusal):

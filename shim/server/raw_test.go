@@ -190,6 +190,39 @@ func TestRefusedBodyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A client that asks before it sends a body is told to go on only when the
+// body is wanted.
+func TestExpectContinue(t *testing.T) {
+	s := start(t, nil)
+	ask := func(host, size string) *Wire {
+		w := Dial(t, s.URL)
+		w.Say("POST /design HTTP/1.1\nHost: " + host + "\nAuthorization: Bearer " + testToken +
+			"\nContent-Type: application/json\nExpect: 100-continue\nContent-Length: " + size + "\n\n")
+		return w
+	}
+	w := ask("localhost", "14")
+	if line, err := w.Lines.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	if _, err := w.Lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	w.Say(`{"prompt":"x"}`)
+	if a := w.Hear(); a.Status != 200 {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+	for _, c := range []struct {
+		host, size string
+		status     int
+	}{{"evil.test", "14", 403}, {"localhost", "67108865", 413}} {
+		w := ask(c.host, c.size)
+		if a := w.Hear(); a.Status != c.status {
+			t.Errorf("got %d %s, want %d", a.Status, a.Body, c.status)
+		}
+		w.Gone()
+	}
+}
+
 // An oversize body that was sent whole does not lose its answer to a reset
 // connection.
 func TestOversizeBodyStillHearsWhy(t *testing.T) {

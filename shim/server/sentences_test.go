@@ -284,17 +284,22 @@ func (at Target) hold(t *testing.T) func() {
 	return release
 }
 
-// fill opens all the streams there may be.
+// fill opens streams until there are no more; the run that is followed may
+// hold one itself.
 func (at Target) fill(t *testing.T) func() {
 	id, release := at.Hold(t)
 	var held []*Wire
-	for range at.Streams {
+	for len(held) <= at.Streams {
 		w := Dial(t, at.URL)
 		w.Say(at.head("GET /runs/"+id+"/events") + "\n")
-		if line, err := w.Lines.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-			t.Fatalf("stream %d: %q, %v", len(held)+1, line, err)
+		line, err := w.Lines.ReadString('\n')
+		if err != nil || !strings.Contains(line, "200") {
+			break
 		}
 		held = append(held, w)
+	}
+	if n := len(held); n != at.Streams && n != at.Streams-1 {
+		t.Errorf("%d streams could be opened, want %d", n, at.Streams)
 	}
 	return func() {
 		for _, w := range held {
