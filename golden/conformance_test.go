@@ -63,9 +63,7 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 		s.real(before, bin)
 		session = sessionID(t, s.design(map[string]any{"prompt": before.Prompt}))
 		s.git("reset", "-q", "--hard")
-		if err := s.shim.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s.stop()
 	}
 	if sc.Lost {
 		session = flag(f, "--resume")

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -20,19 +21,21 @@ var replacements = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`"(durationMs)":[0-9]+`), `"$1":0`},                                                       // how long it took
-	{regexp.MustCompile(`("type":"commit","sha":")[0-9a-f]{7,64}`), `${1}SHA`},                                    // the commit's time is in it
-	{regexp.MustCompile(`"runId":"[a-z0-9-]+"`), `"runId":"RUN"`},                                                 // time and chance
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},                  // sessions
-	{regexp.MustCompile(`\b[0-9]{8}t[0-9]{6}[a-z0-9]*-[0-9a-f]{6,}\b`), `RUN`},                                    // run ids in text
-	{regexp.MustCompile(`slidewrite undo [a-z0-9-]+`), `slidewrite undo RUN`},                                     // …
-	{regexp.MustCompile(`(\[[a-zA-Z0-9/._-]+ )[0-9a-f]{7,40}\]`), `${1}SHA]`},                                     // git's "[main 1a2b3c4] subject"
-	{regexp.MustCompile(`\b[0-9a-f]{9} `), `SHA9 `},                                                               // our own lists of commits
-	{regexp.MustCompile(`\b(bg|task|ID: ?|b)[a-z0-9]{8}\b`), `TASK`},                                              // background tasks of claude
-	{regexp.MustCompile(`\(pid [0-9]+\)`), `(pid PID)`},                                                           // …
-	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},                                                 // the scripted model's port
-	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|\+[0-9:]+)`), `TIME`}, // …
-	{regexp.MustCompile(`\b[0-9]+m?s\b`), `TIME`},                                                                 // "in 512ms", delays of retries
+	// Ours: times and chance.
+	{regexp.MustCompile(`"durationMs":[0-9]+`), `"durationMs":0`},
+	{regexp.MustCompile(`("type":"commit","sha":")[0-9a-f]{7,64}`), `${1}SHA`},
+	{regexp.MustCompile(`\b20[0-9]{6}t[0-9]{6}-[0-9a-f]{8}\b`), `RUN`},
+	{regexp.MustCompile(`(committed itself: )[0-9a-f]{7,40}`), `${1}SHA`},
+	{regexp.MustCompile(`next try in [0-9.]+m?s`), `next try in TIME`},
+	// claude's.
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},
+	{regexp.MustCompile(`duration_ms: [0-9]+`), `duration_ms: 0`},
+	{regexp.MustCompile(`\b(agentId: |to: ')a[0-9a-f]{16}\b`), `${1}AGENT`},
+	{regexp.MustCompile(`(with ID: |tasks/)b[0-9a-z]{8}\b`), `${1}TASK`},
+	{regexp.MustCompile(`this conversation is only ~[0-9]+ tokens`), `this conversation is only ~0 tokens`},
+	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},
+	// git's own words in a tool's output.
+	{regexp.MustCompile(`(\[main )[0-9a-f]{7,40}\]`), `${1}SHA]`},
 }
 
 // longText is the length over which a text is replaced by what it is made of.
@@ -104,12 +107,18 @@ func shorten(data string) string {
 }
 
 // Comparable is a normalised stream as it is compared between two runs of the
-// same real CLI, whose deltas are cut by the clock: consecutive ones of a
-// message are joined, and the frames' numbers left out.
+// same real CLI. Two things depend on its clock: where deltas are cut, so that
+// consecutive ones of a message are joined and the frames' numbers left out;
+// and which of several tools at once is done first, so that results in a row
+// are sorted.
 func Comparable(normalised string) string {
 	var out strings.Builder
 	var typ, id, text string
+	var results []string
 	flush := func() {
+		slices.Sort(results)
+		out.WriteString(strings.Join(results, ""))
+		results = nil
 		if typ != "" {
 			fmt.Fprintf(&out, "%s %s %q\n", typ, id, text)
 		}
@@ -133,6 +142,10 @@ func Comparable(normalised string) string {
 				flush()
 			}
 			typ, id, text = "thinking_delta", d.MessageID, text+d.Text
+			continue
+		}
+		if _, isResult := e.(event.ToolResult); err == nil && isResult && typ == "" {
+			results = append(results, data+"\n")
 			continue
 		}
 		flush()

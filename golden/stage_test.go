@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
@@ -27,6 +28,7 @@ type stage struct {
 	home    string
 	shim    *shim.Shim
 	url     string
+	stop    func() // ends the shim; called again it does nothing
 }
 
 // newStage lays out the fixture's repository as the recorder did: all that is
@@ -43,7 +45,6 @@ func newStage(t *testing.T, f *fakeagents.Fixture) *stage {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("XDG_CONFIG_HOME", filepath.Join(root, "config"))
 	if err := f.WriteRepo(s.repo); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (s *stage) git(args ...string) string {
 func (s *stage) environ(extra ...string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "TMPDIR=" + filepath.Join(s.root, "tmp"), "LANG=C.UTF-8", "TERM=dumb",
-		"XDG_STATE_HOME=" + filepath.Join(s.root, "state"), "XDG_CONFIG_HOME=" + filepath.Join(s.root, "config"),
+		"XDG_STATE_HOME=" + filepath.Join(s.root, "state"),
 		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 	}
 	return append(env, extra...)
@@ -149,12 +150,13 @@ func (s *stage) start(cfg shim.Config) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- sh.Serve(ctx) }()
-	s.t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-served; err != nil {
 			s.t.Errorf("serve: %v", err)
 		}
 	})
+	s.t.Cleanup(s.stop)
 	s.shim, s.url = sh, "http://"+addr
 }
 
@@ -219,7 +221,7 @@ func interruption(f *fakeagents.Fixture) string {
 	for _, in := range f.Stdin {
 		if bytes.Contains(in.Line, []byte(`"subtype":"interrupt"`)) {
 			if strings.Contains(f.Case(), "bash") {
-				return `"type":"tool"`
+				return `"type":"tool","tool":"Bash"`
 			}
 			return `"type":"delta"`
 		}
@@ -239,5 +241,5 @@ func runID(t *testing.T, stream string) string {
 
 // dirs are the paths of this stage for Normalise.
 func (s *stage) dirs() [][2]string {
-	return [][2]string{{s.repo, "{{REPO}}"}, {s.home, "{{HOME}}"}, {s.root, "{{ROOT}}"}}
+	return [][2]string{{fakeagents.ProjectFolder(s.repo), "{{REPO_ENC}}"}, {s.repo, "{{REPO}}"}, {s.home, "{{HOME}}"}, {s.root, "{{ROOT}}"}}
 }

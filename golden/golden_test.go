@@ -1,0 +1,89 @@
+package golden
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sebdah/goldie/v2"
+
+	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
+	"github.com/slidewrite/slidewrite/shim"
+)
+
+// The fake agents are this test binary under their names, on PATH.
+func TestMain(m *testing.M) { testscript.Main(private{m}, fakeagents.Commands(fixtures.Corpus())) }
+
+// private runs the tests with a config directory of their own: the shim keeps
+// its tokens there.
+type private struct{ m *testing.M }
+
+func (p private) Run() int {
+	dir, err := os.MkdirTemp("", "golden")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("XDG_CONFIG_HOME", dir)
+	return p.m.Run()
+}
+
+// TestGolden plays every fixture through the real HTTP handler and compares
+// what a client sees, byte for byte but for the list in normalise.go.
+func TestGolden(t *testing.T) {
+	runs, err := fixtures.Playable("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := goldie.New(t, goldie.WithDiffEngine(goldie.ColoredDiff), goldie.WithNameSuffix(".golden"))
+	for _, f := range runs {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			g.Assert(t, f.Name, []byte(play(t, f)))
+		})
+	}
+}
+
+// play answers one request from a fixture and returns the normalised stream.
+func play(t *testing.T, f *fakeagents.Fixture) string {
+	s := newStage(t, f)
+	session := flag(f, "--resume")
+	if len(f.Before) > 0 {
+		session = "5e551011-0000-4000-8000-000000000001"
+		if err := f.SeedDisk(filepath.Join(s.home, ".claude"), fakeagents.Values{Repo: s.repo, Session: session, Home: s.home, Now: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.start(shim.Config{Environ: s.environ("FAKEAGENT_FIXTURE=" + f.Name)})
+	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A golden whose fixture is gone would look like a check and be none.
+func TestEveryGoldenHasItsFixture(t *testing.T) {
+	have := map[string]bool{}
+	runs, err := fixtures.Playable("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range runs {
+		have[goldenPath(f)] = true
+	}
+	err = filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".golden") && !have[path] {
+			t.Errorf("%s belongs to no fixture: delete it", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
