@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -51,6 +54,7 @@ func (r *Repo) Commit(ctx context.Context, req CommitRequest) (*CommitResult, er
 // commit is Commit, limited to some paths of the change (nil = all).
 func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bool) (*CommitResult, error) {
 	c := &committer{r: r, req: req, only: only}
+	c.message = strings.ReplaceAll(req.Message, "\x00", "") // commit-tree refuses NUL
 	if req.Record == nil {
 		c.req.Record = func(Intent) error { return nil }
 	}
@@ -58,9 +62,11 @@ func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bo
 	if c.lock, err = r.lockFor(req.RunID); err != nil {
 		return nil, err
 	}
-	if err := c.prepare(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
+	if state, detail := r.operation(ctx); state != "" && state != "locked" {
+		return nil, inOperation(detail)
 	}
+	c.settings = sync.OnceValues(func() (settings, error) { return r.commitSettings(context.WithoutCancel(ctx)) })
+	go c.settings() // asked for while we compute
 	if err := c.record("lock", commitIntent{Head: req.Change.Before.Head}); err != nil {
 		return nil, err
 	}
@@ -89,53 +95,75 @@ type committer struct {
 	req     CommitRequest
 	only    map[string]bool // the paths that may be committed, nil = all
 	lock    *indexLock
+	message string // as the commit-msg hook left it
+
+	settings func() (settings, error)
+}
+
+// settings are what the configuration says about commits.
+type settings struct {
 	signing []string // options of commit-tree
-	hooks   bool     // the repository has commit hooks
-	message string   // as the commit-msg hook left it
+	hooks   string   // the folder of the hooks
 }
 
-// prepare reads what does not depend on HEAD.
-func (c *committer) prepare(ctx context.Context) error {
-	c.message = strings.ReplaceAll(c.req.Message, "\x00", "") // commit-tree refuses NUL
-	if err := c.refuseOperation(ctx); err != nil {
-		return err
-	}
-	return together(
-		func() (err error) { c.signing, err = c.signOptions(ctx); return },
-		func() error { c.hooks = c.r.hasCommitHooks(ctx); return nil },
-	)
-}
-
-// refuseOperation refuses to commit in the middle of the user's merge, rebase
-// and so on: it would conclude or disturb it.
-func (c *committer) refuseOperation(ctx context.Context) error {
-	state, detail := c.r.operation(ctx)
-	if state == "" || state == "locked" {
-		return nil
-	}
+// inOperation refuses to commit in the middle of the user's merge, rebase and
+// so on: it would conclude or disturb it.
+func inOperation(detail string) *Refusal {
 	return &Refusal{
 		Message: detail + "; the edits are in the working tree, but were not committed",
 		Fix:     "finish or abort it, then commit the edits yourself",
 	}
 }
 
+// commitSettings reads the configuration. Costs one git process.
+func (r *Repo) commitSettings(ctx context.Context) (settings, error) {
+	out, _, err := r.gitExit(ctx, call{hooks: true, okExits: []int{1}}, "config", "-z", "--get-regexp",
+		`^(core\.hookspath|commit\.gpgsign|user\.signingkey|user\.email|gpg\.format)$`)
+	if err != nil {
+		return settings{}, err
+	}
+	config := parseConfig(out)
+	return settings{signing: signOptions(config), hooks: r.hooksFolder(config["core.hookspath"])}, nil
+}
+
+// hooksFolder is where the repository's hooks are, as core.hooksPath says.
+func (r *Repo) hooksFolder(configured string) string {
+	dir := filepath.FromSlash(configured)
+	if rest, ok := strings.CutPrefix(configured, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			dir = filepath.Join(home, filepath.FromSlash(rest))
+		}
+	}
+	switch {
+	case dir == "":
+		return filepath.Join(r.common, "hooks")
+	case !filepath.IsAbs(dir):
+		return filepath.Join(r.top, dir)
+	}
+	return dir
+}
+
+// anyHook tells whether `git commit` would run a hook of a folder.
+func anyHook(dir string) bool {
+	for _, name := range commitHooks {
+		if isHook(filepath.Join(dir, name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // signOptions are commit-tree's options where commit.gpgSign asks for a
 // signature. Our committer is no key's owner: without user.signingKey the
 // user's own address picks the key.
-func (c *committer) signOptions(ctx context.Context) ([]string, error) {
-	out, _, err := c.r.gitExit(ctx, call{okExits: []int{1}}, "config", "-z", "--get-regexp",
-		`^(commit\.gpgsign|user\.signingkey|user\.email|gpg\.format)$`)
-	if err != nil {
-		return nil, err
-	}
-	config := parseConfig(out)
+func signOptions(config map[string]string) []string {
 	if !configTrue(config, "commit.gpgsign") {
-		return nil, nil
+		return nil
 	}
 	if format := config["gpg.format"]; config["user.signingkey"] == "" && (format == "" || format == "openpgp") {
-		return []string{"-S" + config["user.email"]}, nil
+		return []string{"-S" + config["user.email"]}
 	}
-	return []string{"-S"}, nil
+	return []string{"-S"}
 }
 
 // parseConfig reads `git config -z --get-regexp`: "key LF value" or a bare
@@ -169,8 +197,8 @@ func (c *committer) locked(ctx context.Context, verified string) (*CommitResult,
 	}
 	defer c.lock.release()
 	atStep("locked")
-	if err := c.refuseOperation(ctx); err != nil {
-		return nil, err
+	if state, detail := c.r.operation(ctx); state != "" && state != "locked" {
+		return nil, inOperation(detail)
 	}
 	var failed error
 	for range recomputes {
@@ -301,7 +329,11 @@ func (c *committer) commitTree(ctx context.Context, p *plan, tree string) (sha s
 
 // commitObject writes the commit object.
 func (c *committer) commitObject(ctx context.Context, p *plan, tree string) (string, error) {
-	args := append([]string{"commit-tree", "-F", "-"}, c.signing...)
+	set, err := c.settings()
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"commit-tree", "-F", "-"}, set.signing...)
 	if p.head.Commit != "" {
 		args = append(args, "-p", p.head.Commit)
 	}
@@ -313,21 +345,21 @@ func (c *committer) commitObject(ctx context.Context, p *plan, tree string) (str
 		}
 	}
 	limited := ctx
-	if len(c.signing) > 0 {
+	if len(set.signing) > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, signPatience)
 		defer cancel()
 	}
 	out, err := c.r.git(limited, call{env: env, stdin: []byte(c.message), config: []string{"i18n.commitEncoding=UTF-8"}}, append(args, tree)...)
 	if err != nil {
-		return "", c.refusedCommit(limited, err)
+		return "", c.refusedCommit(limited, err, len(set.signing) > 0)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
 // refusedCommit puts a commit-tree that failed into words.
-func (c *committer) refusedCommit(limited context.Context, err error) error {
-	if len(c.signing) > 0 {
+func (c *committer) refusedCommit(limited context.Context, err error, signed bool) error {
+	if signed {
 		why := "the signing program did not answer within " + signPatience.String()
 		var failed *Error
 		if limited.Err() == nil && errors.As(err, &failed) {
@@ -368,14 +400,7 @@ func (c *committer) land(ctx context.Context, p *plan, result *CommitResult) err
 	}
 	subject, _, _ := strings.Cut(c.message, "\n")
 	reflog := "slide-write: " + strings.TrimPrefix(subject, "slide-write: ")
-	err := together(
-		func() error {
-			_, err := c.r.git(ctx, call{}, "update-ref", "-m", reflog, "HEAD", result.SHA, old)
-			return err
-		},
-		func() error { result.Short = c.r.abbreviate(ctx, result.SHA); return nil },
-	)
-	if err != nil {
+	if _, err := c.r.git(ctx, call{}, "update-ref", "-m", reflog, "HEAD", result.SHA, old); err != nil {
 		return err
 	}
 	atStep("ref moved")
@@ -402,20 +427,13 @@ func (r *Repo) finishIndex(ctx context.Context, l *indexLock, in commitIntent) e
 	return nil
 }
 
-// abbreviate shortens a commit id as git would.
-func (r *Repo) abbreviate(ctx context.Context, sha string) string {
-	out, err := r.git(ctx, call{}, "rev-parse", "--short", sha)
-	if err != nil {
-		return short(sha)
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // result is what Commit answers.
 func (c *committer) result(p *plan, notes []Note, sha string) *CommitResult {
+	set, err := c.settings()
 	return &CommitResult{
-		SHA: sha, Count: len(p.tree), HooksSkipped: c.hooks && !c.req.Verify,
-		LeftOut: p.leftOut, Notes: notes,
+		SHA: sha, Short: short(sha), Count: len(p.tree),
+		HooksSkipped: err == nil && !c.req.Verify && anyHook(set.hooks),
+		LeftOut:      p.leftOut, Notes: notes,
 	}
 }
 

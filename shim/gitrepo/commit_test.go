@@ -32,7 +32,7 @@ func TestCommitLineExact(t *testing.T) {
 	equal(t, "a.txt in HEAD", r.inHead("a.txt"), strings.Replace(old, "line p\n", "line p agent\n", 1))
 	equal(t, "count", result.Count, 2)
 	equal(t, "sha", result.SHA, r.git("rev-parse", "HEAD"))
-	equal(t, "short", result.Short, r.git("rev-parse", "--short", "HEAD"))
+	equal(t, "short", r.git("rev-parse", result.Short), result.SHA)
 	equal(t, "left out", len(result.LeftOut), 0)
 	r.sameWork(work)
 	equal(t, "working tree", r.disk(), disk)

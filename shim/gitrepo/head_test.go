@@ -88,6 +88,14 @@ func TestHeadMoved(t *testing.T) {
 		"agent fast-forwards": {
 			tools: during, run: func(r *testRepo) { r.git("merge", "-q", "--ff-only", "ahead") }, refused: switched,
 		},
+		"user switches and switches back after the run": {
+			tools: during, run: func(r *testRepo) { r.git("checkout", "-q", "other") },
+			later: func(r *testRepo) { r.git("checkout", "-q", "main") }, refused: switched,
+		},
+		"user switches and switches back during the run": {
+			tools: longAgo, run: func(r *testRepo) { r.git("checkout", "-q", "other"); r.git("checkout", "-q", "main") },
+			committed: []string{"M b.txt"}, ref: "refs/heads/main",
+		},
 		"user commits after the run": {
 			tools: longAgo, later: func(r *testRepo) { r.git("commit", "-q", "--allow-empty", "-m", "user") },
 			committed: []string{"M b.txt"}, ref: "refs/heads/main",

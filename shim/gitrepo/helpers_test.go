@@ -205,9 +205,6 @@ func (r *testRepo) mergeFile(base, ours, theirs string) (string, bool) {
 	return string(out), err == nil
 }
 
-// lines joins lines, each ended by a newline.
-func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
-
 // numbered is a text of n different lines.
 func numbered(n int) string {
 	var b strings.Builder

@@ -57,11 +57,11 @@ func (c *committer) verifyTree(ctx context.Context) (string, error) {
 // runHook runs one hook as `git commit` would: in the top level, its index the
 // temporary one. nil = it passed or there is none.
 func (c *committer) runHook(ctx context.Context, name string, args ...string) error {
-	dir, err := c.r.hooksDir(ctx)
+	set, err := c.settings()
 	if err != nil {
 		return err
 	}
-	if !isHook(filepath.Join(dir, name)) {
+	if !isHook(filepath.Join(set.hooks, name)) {
 		return nil
 	}
 	cl := call{hooks: true, globs: true, env: []string{"GIT_INDEX_FILE=" + c.lock.treeFile(), "GIT_EDITOR=:"}}

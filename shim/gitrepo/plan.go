@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"fmt"
+	"os"
 	"sort"
 	"strings"
 	"sync"
@@ -81,16 +82,14 @@ func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, agent bool,
 	return p, nil
 }
 
-// gather asks git for the facts, all at once.
+// gather asks git for the facts, all at once. Where nothing is staged and no
+// entry is hidden, the index says what HEAD says and is not asked for more.
 func (r *Repo) gather(ctx context.Context, c *Change, treeish string, agent bool) (f facts, err error) {
-	paths := make([]string, 0, len(c.Files))
-	for _, file := range c.Files {
-		paths = append(paths, file.Path)
-	}
+	hides := true
 	err = together(
 		func() (err error) { f.fromHead, err = r.differences(ctx, treeish, c.Before.Tree); return },
 		func() (err error) { f.staged, err = r.indexDiff(ctx, treeish); return },
-		func() (err error) { f.index, err = r.indexEntries(ctx, paths); return },
+		func() error { hides = r.indexMayHide(); return nil },
 		func() (err error) {
 			if !agent {
 				return nil
@@ -103,7 +102,35 @@ func (r *Repo) gather(ctx context.Context, c *Change, treeish string, agent bool
 			return
 		},
 	)
-	return f, err
+	if err != nil {
+		return f, err
+	}
+	if len(f.staged) > 0 || hides {
+		paths := make([]string, 0, len(c.Files))
+		for _, file := range c.Files {
+			paths = append(paths, file.Path)
+		}
+		f.index, err = r.indexEntries(ctx, paths)
+		return f, err
+	}
+	f.index = map[string]indexEntry{}
+	for _, file := range c.Files {
+		if head := inTree(f.fromHead, file); !head.Absent() {
+			f.index[file.Path] = indexEntry{Entry: head}
+		}
+	}
+	return f, nil
+}
+
+// indexMayHide tells whether an entry of the user's index may have the
+// assume-unchanged or skip-worktree bit. In doubt it may.
+func (r *Repo) indexMayHide() bool {
+	data, err := os.ReadFile(r.indexPath())
+	if err != nil {
+		return !os.IsNotExist(err)
+	}
+	hides, err := indexHides(data, r.hashLen())
+	return err != nil || hides
 }
 
 // inTree is a path's entry in the tree that diff leads from to `before`.

@@ -121,9 +121,14 @@ func (u *undoer) compute(ctx context.Context) error {
 	u.target, u.from = map[string]Entry{}, map[string]Entry{}
 	m := u.r.merger(ctx)
 	defer m.close()
+	unseen := newBlindSpots(now, now)
 	var overlap []string
 	for _, f := range u.req.Files {
 		if f.Yours || f.Large {
+			continue
+		}
+		if unseen.covers(f.Path) { // unreadable by now, or too large to be stored
+			overlap = append(overlap, f.Path)
 			continue
 		}
 		ok, err := u.add(m, f, later, prints[f.Path])

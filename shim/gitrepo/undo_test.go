@@ -132,6 +132,10 @@ func TestUndoOverlap(t *testing.T) {
 			},
 			func(r *testRepo) { r.write("b.txt/mine.log", "mine\n") }, []string{"b.txt"},
 		},
+		"new file has grown too large to be stored": {
+			func(r *testRepo) { r.write("new.txt", "agent\n") },
+			func(r *testRepo) { r.write("new.txt", strings.Repeat("mine\n", maxUntrackedFile/5+1)) }, []string{"new.txt"},
+		},
 		"nested repository in the way": {
 			func(r *testRepo) { r.remove("b.txt") },
 			func(r *testRepo) { r.git("init", "-q", "b.txt") }, []string{"b.txt"},
