@@ -263,11 +263,17 @@ func (d *dialogue) interrupt() process.Opening {
 
 // toolTimes records when the agent's tools ran and which paths they named.
 type toolTimes struct {
-	now    func() time.Time
-	open   map[string]time.Time
-	done   []gitrepo.Window
-	paths  []string
-	edited []string
+	now   func() time.Time
+	open  map[string]time.Time
+	done  []gitrepo.Window
+	paths []string
+	edits []edit
+}
+
+// edit is a path that an edit tool named.
+type edit struct {
+	id, path string
+	failed   bool
 }
 
 func newToolTimes(now func() time.Time) toolTimes {
@@ -284,9 +290,14 @@ func (t *toolTimes) see(e event.Event) {
 	case event.FileEdit:
 		t.begin(e.ID)
 		t.paths = append(t.paths, e.Path)
-		t.edited = append(t.edited, e.Path)
+		t.edits = append(t.edits, edit{id: e.ID, path: e.Path})
 	case event.ToolResult:
 		t.end(e.ID)
+		for i := range t.edits {
+			if t.edits[i].id == e.ID {
+				t.edits[i].failed = e.IsError
+			}
+		}
 	}
 }
 
@@ -309,7 +320,13 @@ func (t *toolTimes) log(complete bool) gitrepo.ToolLog {
 	for _, start := range t.open {
 		windows = append(windows, gitrepo.Window{Start: start, End: t.now()})
 	}
-	return gitrepo.ToolLog{Complete: complete, Windows: windows, Paths: t.paths, Edited: t.edited}
+	log := gitrepo.ToolLog{Complete: complete, Windows: windows, Paths: t.paths}
+	for _, e := range t.edits {
+		if !e.failed {
+			log.Edited = append(log.Edited, e.path)
+		}
+	}
+	return log
 }
 
 // startError turns a failure to start the agent into the error event.

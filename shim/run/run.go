@@ -447,6 +447,7 @@ func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 		return
 	}
 	r.notes(change.Notes)
+	r.noteUncovered(ctx, repo, change, tools)
 	if len(change.Files) == 0 {
 		return
 	}
@@ -459,6 +460,28 @@ func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 		AsUser: r.m.o.CommitAsUser, Verify: r.m.o.CommitVerify, Record: r.intent,
 	})
 	r.committed(res, err)
+}
+
+// noteUncovered names the edits that no snapshot can hold.
+func (r *Run) noteUncovered(ctx context.Context, repo *gitrepo.Repo, change *gitrepo.Change, tools gitrepo.ToolLog) {
+	held := map[string]bool{}
+	for _, f := range change.Files {
+		held[f.Path] = true
+	}
+	var others []string
+	for _, p := range tools.Edited {
+		if !held[p] {
+			others = append(others, p)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	uncovered, err := repo.Uncovered(ctx, others)
+	if err != nil || len(uncovered) == 0 {
+		return
+	}
+	r.note("uncovered", event.Warning, "edited, but not part of the change and cannot be undone (outside the repository, ignored, or in a repository of its own): "+strings.Join(uncovered, ", "))
 }
 
 // change is before → now, kept and noted in the ledger.
