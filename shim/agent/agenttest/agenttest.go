@@ -274,7 +274,11 @@ func (s Suite) checkStopped(t *testing.T, c Case) {
 // checkPrefixes: wherever the agent dies, the run ends with a word.
 func (s Suite) checkPrefixes(t *testing.T, c Case) {
 	t.Helper()
-	step := max(1, len(c.Lines)/20)
+	deaths := 8
+	if len(bytes.Join(c.Lines, nil)) > 256<<10 {
+		deaths = 2 // megabytes: each death maps all lines before it
+	}
+	step := max(1, len(c.Lines)/deaths)
 	for n := 0; n < len(c.Lines); n += step {
 		exit := agent.Exit{Code: 0}
 		p := s.play(t, Case{Opts: c.Opts, Exit: exit}, c.Lines[:n])

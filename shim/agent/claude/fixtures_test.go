@@ -24,6 +24,17 @@ const fixtureRoot = "../../../fakeagents/fixtures"
 // placeholders filled in. kind is real, captured, made or "*".
 func loadFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
 	t.Helper()
+	if loaded[kind] == nil {
+		loaded[kind] = readFixtures(t, kind)
+	}
+	return slices.Clone(loaded[kind])
+}
+
+// loaded keeps what was read: a dozen tests want the same 200 files.
+var loaded = map[string][]*fakeagents.Fixture{}
+
+func readFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
+	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(fixtureRoot, "claude", kind, "*", "*.txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no fixtures of kind %s (%v)", kind, err)
