@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -48,7 +49,7 @@ func TestMarkYours(t *testing.T) {
 // In doubt a path is the run's.
 func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
 	t.Parallel()
-	r := newRepoWith(t, map[string]string{"gone.txt": "g\n", "backdated.txt": "b\n", "old/a.txt": "1\n", "new/a.txt": "2\n"})
+	r := newRepoWith(t, map[string]string{"gone.txt": "g\n", "backdated.txt": "b\n"})
 	awaitTick(r)
 	before := r.snapshot()
 	awaitTick(r)
@@ -57,15 +58,28 @@ func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
 	// mtime can be set back; ctime tells when
 	r.write("backdated.txt", "agent\n")
 	r.setTime("backdated.txt", time.Now().Add(-time.Hour))
-	// the folder of an old file takes the place of another: its times are older than the run
-	r.remove("old")
-	r.git("mv", "new", "old")
 	c := r.change(before)
 	r.open().MarkYours(c, ToolLog{Complete: true, Windows: []Window{{Start: time.Now().Add(-time.Second), End: time.Now()}}})
-	equal(t, "paths", paths(c), []string{"modified backdated.txt", "deleted gone.txt", "added new.txt", "deleted new/a.txt", "modified old/a.txt"})
+	equal(t, "paths", paths(c), []string{"modified backdated.txt", "deleted gone.txt", "added new.txt"})
 	for _, f := range c.Files {
 		equal(t, f.Path+" yours", f.Yours, false)
 	}
+}
+
+// The folder of an old file takes the place of another: the file's times are
+// older than the run, so they say nothing.
+func TestMarkYoursOfAFileMovedWithItsFolder(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"old/a.txt": "1\n", "new/a.txt": "2\n"})
+	awaitTick(r)
+	before := r.snapshot()
+	awaitTick(r)
+	r.remove("old")
+	must(os.Rename(r.path("new"), r.path("old")))
+	c := r.change(before)
+	r.open().MarkYours(c, ToolLog{Complete: true})
+	equal(t, "paths", paths(c), []string{"deleted new/a.txt", "modified old/a.txt"})
+	equal(t, "yours", c.Files[1].Yours, false)
 }
 
 // A time in the future is not in the window, but ctime says when it was set.

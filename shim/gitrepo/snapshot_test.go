@@ -365,7 +365,7 @@ func TestSparseCheckout(t *testing.T) {
 func TestSameSecondSameSizeEditIsSeen(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	at := time.Now().Truncate(time.Second)
+	at := time.Now().Add(-time.Minute).Truncate(time.Second)
 	r.git("config", "core.trustctime", "false")
 	r.git("config", "core.checkStat", "minimal")
 	r.write("a.txt", "aaaa\n")
