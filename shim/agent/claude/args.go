@@ -44,7 +44,8 @@ func (Claude) Command(s agent.Spec) agent.Invocation {
 		args = append(args, "--effort", s.Effort)
 	}
 	if uuidPattern.MatchString(s.Resume) {
-		args = append(args, "--resume", s.Resume)
+		// Both versions look an id up as it is written, and write lower case.
+		args = append(args, "--resume", strings.ToLower(s.Resume))
 		if parseVersion(s.Version).atLeast(snapshotOff) {
 			// Without it 332 re-sends the system prompt recorded in the
 			// session and ignores ours.

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
@@ -35,6 +36,7 @@ func TestCommand(t *testing.T) {
 		{"resume, version unknown", func(s *agent.Spec) { s.Resume, s.Version = resumeID, "" }, head, []string{"--disable-slash-commands", "--resume", resumeID}},
 		{"everything", func(s *agent.Spec) { s.MCP, s.Model, s.Effort, s.Resume = "none", "opus", "low", resumeID }, head, []string{"--strict-mcp-config", "--disable-slash-commands", "--model", "opus", "--effort", "low", "--resume", resumeID, "--system-prompt-snapshot", "off"}},
 		{"flags in disguise", func(s *agent.Spec) { s.Model, s.Effort, s.Resume = "-m", "--x", "--resume" }, head, []string{"--disable-slash-commands"}},
+		{"upper-case id", func(s *agent.Spec) { s.Resume, s.Version = strings.ToUpper(resumeID), "2.1.197" }, head, []string{"--disable-slash-commands", "--resume", resumeID}},
 		{"not a uuid", func(s *agent.Spec) { s.Resume = resumeID + "x" }, head, []string{"--disable-slash-commands"}},
 		{"newlines", func(s *agent.Spec) { s.Model, s.Effort = "opus\n-x", "low\n" }, head, []string{"--disable-slash-commands"}},
 	}

@@ -98,8 +98,11 @@ func (m *mapper) code() string {
 	if code, known := kinds[m.retried]; known {
 		return code
 	}
-	if m.apiError == "invalid_request" {
+	switch {
+	case m.apiError == "invalid_request":
 		return event.CodeBadRequest
+	case r.Result != nil && strings.Contains(*r.Result, "Please run /login"):
+		return event.CodeNotSignedIn // no assistant line came with it
 	}
 	return event.CodeInternal
 }

@@ -105,6 +105,7 @@ func TestErrorCodes(t *testing.T) {
 		{"197: overloaded in the stream", nil, []string{`{"type":"system","subtype":"api_retry","error_status":500,"error":"overloaded"}`, said("server_error"), result(`,"api_error_status":500`)}, event.Error{Message: "words", Code: event.CodeOverloaded, Fix: fixes[event.CodeOverloaded]}},
 		{"the final status before the last retry", nil, []string{`{"type":"system","subtype":"api_retry","error_status":529,"error":"overloaded"}`, said("unknown"), result(`,"api_error_status":400`)}, event.Error{Message: "words", Code: event.CodeBadRequest}},
 		{"a retry that helped leaves nothing", nil, []string{`{"type":"system","subtype":"api_retry","error_status":529,"error":"overloaded"}`, saidLine("a", "1", "fine"), said("unknown"), result(`,"api_error_status":400`)}, event.Error{Message: "words", Code: event.CodeBadRequest}},
+		{"not signed in by the words alone", nil, []string{strings.Replace(result(""), "words", "Not logged in · Please run /login", 1)}, event.Error{Message: "Not logged in · Please run /login", Code: event.CodeNotSignedIn, Fix: fixLogin}},
 		{"invalid_request without a status", nil, []string{said("invalid_request"), result("")}, event.Error{Message: "words", Code: event.CodeBadRequest}},
 		{"connection dropped", nil, []string{said("server_error"), result(`,"api_error_status":null,"api_error":"connection_failed"`)},
 			event.Error{Message: "words", Code: event.CodeInternal, Fix: "check the network connection, then ask again"}},
