@@ -45,7 +45,13 @@ func (m *mapper) fast(line []byte) ([]event.Event, bool) {
 	if text == "" {
 		return nil, true
 	}
-	return []event.Event{m.textDelta(text, index, string(apiMessageID))}, true
+	var id string
+	if m.current != nil && m.current.id == string(apiMessageID) {
+		id = m.current.id // the same, without a copy per line
+	} else {
+		id = string(apiMessageID)
+	}
+	return []event.Event{m.textDelta(text, index, id)}, true
 }
 
 // cutIndex reads a block number of one to three digits.
