@@ -219,6 +219,35 @@ func TestNothingChanged(t *testing.T) {
 	equal(t, "trees", c.After.Tree, before.Tree)
 }
 
+func TestFlippedLineEndsGiveANote(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, before, after string
+		note                bool
+	}{
+		{"LF to CRLF around an edit", "1\n2\n3\n4\n5\n", "1\r\n2\r\nx\r\n4\r\n5\r\n", true},
+		{"CRLF to LF around an edit", "1\r\n2\r\n3\r\n4\r\n5", "1\n2\nx\n4\n5", true},
+		{"rewritten", "1\n2\n3\n", "a\nb\nc\n", false},
+		{"rewritten with other line ends", "1\n2\n3\n", "a\r\nb\r\nc\r\n", false},
+		{"an edit", "1\n2\n3\n4\n5\n", "1\nx\ny\n4\n5\n", false},
+		{"one line flipped", "1\n2\n3\n4\n5\n", "1\n2\r\n3\n4\n5\n", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepoWith(t, map[string]string{"a.txt": tc.before, "b.txt": "b\n"})
+			before := r.snapshot()
+			r.write("a.txt", tc.after)
+			r.write("b.txt", "edited\n")
+			notes := notesWith(r.change(before).Notes, "eol")
+			want := []string(nil)
+			if tc.note {
+				want = []string{"`a.txt`: every line end changed (LF to CRLF or back) around a small edit"}
+			}
+			equal(t, "notes", notes, want)
+		})
+	}
+}
+
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	r := newRepoWith(t, map[string]string{"a.txt": "a\n", "pic.bin": "\x00\x01", "ü \"q\".txt": "u\n", ".gitattributes": "*.txt diff=up\n"})

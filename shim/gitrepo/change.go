@@ -3,6 +3,8 @@ package gitrepo
 import (
 	"bytes"
 	"context"
+	"math"
+	"os"
 	"sort"
 	"strings"
 
@@ -35,7 +37,63 @@ func (r *Repo) Change(ctx context.Context, before, after *Snapshot) (*Change, er
 	}
 	c.Files = append(c.Files, large...)
 	sort.Slice(c.Files, func(i, j int) bool { return c.Files[i].Path < c.Files[j].Path })
+	if flipped, err := r.flippedEOLs(ctx, c); err != nil {
+		return nil, err
+	} else if len(flipped) > 0 {
+		c.Notes = append(c.Notes, Note{Code: "eol", Message: nameSome(flipped) + ": every line end changed (LF to CRLF or back) around a small edit"})
+	}
 	return c, nil
+}
+
+// maxEOLFile is the largest file whose lines are counted, in bytes.
+const maxEOLFile = 4 << 20
+
+// flippedEOLs lists the files of a change of which every line is new, but few
+// but for the line ends. It asks git only where every line is new.
+func (r *Repo) flippedEOLs(ctx context.Context, c *Change) ([]string, error) {
+	var whole []string
+	lines := map[string]int{} // that differ
+	for _, f := range c.Files {
+		if f.Status == "modified" && !f.Binary && !f.Large && f.Removed > 1 && f.Added > 1 && f.Added >= r.countEOLs(f.Path) {
+			whole = append(whole, f.Path)
+			lines[f.Path] = f.Added + f.Removed
+		}
+	}
+	if len(whole) == 0 {
+		return nil, nil
+	}
+	var flipped []string
+	for _, some := range chunks(whole, maxPathArgs) {
+		args := []string{"diff-tree", "-r", "-z", "--numstat", "--ignore-cr-at-eol", "--no-renames", "--no-ext-diff", "--no-textconv", c.Before.Tree, c.After.Tree, "--"}
+		out, err := r.git(ctx, call{}, append(args, some...)...)
+		if err != nil {
+			return nil, errors.Wrap(err, "compare line ends")
+		}
+		rest, err := parseNumstat(out)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range some {
+			if (rest[p].added+rest[p].removed)*2 < lines[p] {
+				flipped = append(flipped, p)
+			}
+		}
+	}
+	return flipped, nil
+}
+
+// countEOLs counts the line ends of a file on disk; of one that cannot be read
+// or is very large there are more than any change has.
+func (r *Repo) countEOLs(p string) int {
+	info, err := os.Lstat(r.file(p))
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEOLFile {
+		return math.MaxInt
+	}
+	data, err := os.ReadFile(r.file(p))
+	if err != nil {
+		return math.MaxInt
+	}
+	return bytes.Count(data, []byte{'\n'})
 }
 
 // diffTrees compares two trees, line counts included.
