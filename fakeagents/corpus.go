@@ -11,12 +11,15 @@ import (
 )
 
 //go:embed fixtures/claude/real/2.1.332/demo.txtar
+//go:embed fixtures/claude/real/2.1.332/initialize.txtar
+//go:embed fixtures/claude/made/2.1.332/auth-status-plan.txtar
 var demoFiles embed.FS
 
 // DemoCase is the name of the fixture that "slidewrite demo" plays.
 const DemoCase = "claude/real/2.1.332/demo"
 
-// Demo is the corpus of the product binary: DemoCase alone.
+// Demo is the corpus of the product binary: DemoCase, and what the fake
+// answers when it is asked for models and sign-in.
 func Demo() Corpus {
 	sub, err := fs.Sub(demoFiles, "fixtures")
 	if err != nil {

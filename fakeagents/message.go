@@ -38,14 +38,21 @@ func (m message) kind() string {
 	return m.Type
 }
 
+// blocks returns the content of a user message when it is a list.
+func (m message) blocks() ([]block, error) {
+	var blocks []block
+	err := json.Unmarshal(m.Message.Content, &blocks)
+	return blocks, err
+}
+
 // texts returns the text blocks of a user message, in order.
 func (m message) texts() []string {
 	var s string
 	if json.Unmarshal(m.Message.Content, &s) == nil {
 		return []string{s}
 	}
-	var blocks []block
-	if json.Unmarshal(m.Message.Content, &blocks) != nil {
+	blocks, err := m.blocks()
+	if err != nil {
 		return nil
 	}
 	var texts []string

@@ -36,19 +36,31 @@ func expandRepeats(b []byte) (out []byte, err error) {
 // collapseRepeats is the inverse of expandRepeats.
 func collapseRepeats(b []byte) []byte {
 	var out []byte
-	for i := 0; i < len(b); {
-		j := i + 1
-		for j < len(b) && b[j] == b[i] {
-			j++
+	kept := 0 // b[:kept] is in out
+	for i := 0; i+minRepeat <= len(b); {
+		// A run of minRepeat must cover b[i+minRepeat-1]; looking there first
+		// skips over ordinary text in large steps.
+		c := b[i+minRepeat-1]
+		start := i + minRepeat - 1
+		for start > i && b[start-1] == c {
+			start--
 		}
-		if j-i >= minRepeat && repeatable(b[i]) {
-			out = fmt.Appendf(out, "{{REPEAT:%c:%d}}", b[i], j-i)
-		} else {
-			out = append(out, b[i:j]...)
+		if start > i || !repeatable(c) {
+			i = max(start, i+1)
+			continue
 		}
-		i = j
+		end := i + minRepeat
+		for end < len(b) && b[end] == c {
+			end++
+		}
+		out = append(out, b[kept:i]...)
+		out = fmt.Appendf(out, "{{REPEAT:%c:%d}}", c, end-i)
+		kept, i = end, end
 	}
-	return out
+	if kept == 0 {
+		return b
+	}
+	return append(out, b[kept:]...)
 }
 
 func repeatable(c byte) bool {

@@ -55,9 +55,10 @@ var (
 	}{
 		{regexp.MustCompile(`\bmsg_lab_[0-9a-f]{16}\b`), "msg_%06d"},
 		{regexp.MustCompile(`\btoolu_lab_[0-9a-f]{12}\b`), "toolu_%06d"},
-		{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "a%016d"},        // sub-agents
-		{regexp.MustCompile(`\bb[0-9a-z]{8}\b`), "b%08d"},          // shell tasks
-		{regexp.MustCompile(`\breq_[0-9A-Za-z]{12,}\b`), "req_%d"}, // requests
+		{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "a%016d"},               // sub-agents
+		{regexp.MustCompile(`\bb[0-9a-z]{8}\b`), "b%08d"},                 // shell tasks
+		{regexp.MustCompile(`\b0m[0-9a-z]{7}-[0-9a-f]{8}\b`), "run_%06d"}, // runs of sub-agents
+		{regexp.MustCompile(`\breq_[0-9A-Za-z]{12,}\b`), "req_%d"},        // requests
 	}
 )
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // The structs below keep the field order of the real API: the CLI passes the
@@ -184,8 +185,10 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, m message, b
 	for i, b := range blocks {
 		switch b.kind() {
 		case "break":
+			settle(ctx)
 			panic(http.ErrAbortHandler)
 		case "streamError":
+			settle(ctx)
 			out.send("error", errorBody(*b.StreamError))
 			return
 		case "pause":
@@ -210,6 +213,18 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, m message, b
 	usage["output_tokens"] = tokens
 	out.send("message_delta", messageDeltaEvent{"message_delta", stopDelta{StopReason: stop}, usage})
 	out.send("message_stop", bare{"message_stop"})
+}
+
+// breakDelay is how long the client has to read what was sent before the
+// connection is cut: it must have seen the beginning, or a recording would
+// differ from time to time.
+const breakDelay = 200 * time.Millisecond
+
+func settle(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(breakDelay):
+	}
 }
 
 // streamBlock sends one content block; cut leaves its end out. It returns

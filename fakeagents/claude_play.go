@@ -1,0 +1,345 @@
+package fakeagents
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors"
+)
+
+// script is the knobs of one turn, read once.
+type script struct {
+	pace     time.Duration
+	hangAt   int // after that many lines; -1 never
+	halfLine int
+	crashAt  int
+	flood    int
+	bigLine  int // bytes
+	noResult bool
+	noStates bool
+	grease   bool
+	banner   bool
+}
+
+func (t *turn) script() (s script, err error) {
+	s.hangAt = -1
+	switch h := t.knob("hang"); h {
+	case "":
+	case "first":
+		s.hangAt = 0
+	default:
+		if s.hangAt, err = strconv.Atoi(h); err != nil {
+			return s, errors.Wrap(err, "knob hang")
+		}
+	}
+	if p := t.knob("pace"); p != "" {
+		if s.pace, err = time.ParseDuration(p); err != nil {
+			return s, errors.Wrap(err, "knob pace")
+		}
+	}
+	for _, k := range []struct {
+		name string
+		n    *int
+	}{{"half_line", &s.halfLine}, {"crash", &s.crashAt}, {"flood", &s.flood}} {
+		if *k.n, err = t.number(k.name); err != nil {
+			return s, err
+		}
+	}
+	if s.bigLine, err = parseSize(t.knob("big_line")); err != nil {
+		return s, errors.Wrap(err, "knob big_line")
+	}
+	s.noResult = t.knob("no_result") != ""
+	s.noStates = t.knob("no_state_events") != ""
+	s.grease = t.knob("grease") != ""
+	s.banner = t.knob("banner") != ""
+	return s, nil
+}
+
+// parseSize reads "50MiB", "64KiB" or a number of bytes.
+func parseSize(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	unit := 1
+	for _, u := range []struct {
+		suffix string
+		bytes  int
+	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if rest, ok := strings.CutSuffix(s, u.suffix); ok {
+			s, unit = rest, u.bytes
+			break
+		}
+	}
+	n, err := strconv.Atoi(s)
+	return n * unit, err
+}
+
+// play writes the fixture's lines, waits where the CLI had been told
+// something, and makes the effects where it had made them.
+func (t *turn) play() error {
+	s, err := t.script()
+	if err != nil {
+		return err
+	}
+	if s.banner {
+		if err := t.line([]byte("warning: this line is not JSON")); err != nil {
+			return err
+		}
+	}
+	effects := t.fixture.Effects
+	start := initAnswer(t.lines) + 1 // initialize had its answer
+	if s.hangAt == 0 {
+		return t.hang(true)
+	}
+	for i := start; i < len(t.lines); i++ {
+		t.written = i
+		if err := t.barriers(i); err != nil {
+			return err
+		}
+		if err := t.breathe(s, i); err != nil {
+			return err
+		}
+		if effects, err = t.effects(effects, i); err != nil {
+			return err
+		}
+		if err := t.playLine(s, t.lines[i], i+1); err != nil {
+			return err
+		}
+		if s.crashAt == i+1 {
+			return t.crash()
+		}
+	}
+	t.written = len(t.lines)
+	if err := t.breathe(s, len(t.lines)); err != nil {
+		return err
+	}
+	if _, err := t.effects(effects, len(t.lines)); err != nil {
+		return err
+	}
+	return t.finish(s)
+}
+
+// breathe hangs or pauses between two lines and looks at what came in.
+func (t *turn) breathe(s script, written int) error {
+	if s.hangAt > 0 && s.hangAt == written {
+		return t.hang(true)
+	}
+	var pause <-chan time.Time
+	if s.pace > 0 {
+		pause = time.After(s.pace)
+	}
+	for {
+		m, waiting, err := t.poll(pause)
+		if err != nil || !waiting {
+			return err
+		}
+		if m.kind() == "control_request/interrupt" && !t.expects(m.kind()) {
+			if err := t.unexpected(m); err != nil {
+				return err
+			}
+		} else {
+			t.queue = append(t.queue, m)
+		}
+	}
+}
+
+// poll returns a message that is there, or that comes before the pause is
+// over; waiting is false when there is none.
+func (t *turn) poll(pause <-chan time.Time) (m message, waiting bool, err error) {
+	if pause == nil {
+		if len(t.in) == 0 && len(t.signals) == 0 {
+			return message{}, false, nil
+		}
+		now := make(chan time.Time, 1)
+		now <- time.Time{}
+		pause = now
+	}
+	m, err = t.next(pause)
+	if m.kind() == "close" && err == nil {
+		return t.poll(pause)
+	}
+	return m, m.Type != "", err
+}
+
+// expects is whether the fixture has such an input still to come.
+func (t *turn) expects(kind string) bool {
+	for _, in := range t.fixture.Stdin {
+		if in.After >= t.written && in.kind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// barriers waits for what had been written to the CLI when it had written n
+// lines. The start and the end have their own places.
+func (t *turn) barriers(n int) error {
+	for _, in := range t.fixture.Stdin {
+		kind := in.kind()
+		if in.After != n || kind == "close" || kind == "user" || kind == "control_request/initialize" {
+			continue
+		}
+		if err := t.await(kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// effects makes those that are due when n lines were written.
+func (t *turn) effects(left []Effect, n int) ([]Effect, error) {
+	for len(left) > 0 && left[0].After <= n {
+		if err := left[0].Apply(t.dir); err != nil {
+			return nil, err
+		}
+		left = left[1:]
+	}
+	return left, nil
+}
+
+// playLine writes line number n of the fixture and what the knobs add.
+func (t *turn) playLine(s script, line []byte, n int) error {
+	isResult := bytes.Contains(line, []byte(`"type":"result"`))
+	isState := bytes.Contains(line, []byte(`"subtype":"session_state_changed"`))
+	if isResult && s.noResult || isState && (s.noStates || s.noResult) {
+		return nil
+	}
+	line = t.fill(line)
+	t.tools += openTools(line)
+	switch {
+	case s.halfLine == n:
+		if _, err := t.out.Write(line[:len(line)/2]); err != nil {
+			return err
+		}
+		return errEnded
+	case isResult && s.bigLine > 0:
+		if err := t.bigLine(s.bigLine); err != nil {
+			return err
+		}
+	}
+	if s.grease {
+		if err := t.grease(n); err != nil {
+			return err
+		}
+		line = append([]byte(`{"grease":{"list":[1,null,"x"]},`), line[1:]...)
+	}
+	if err := t.line(line); err != nil {
+		return err
+	}
+	if s.flood > 0 && textStart.Match(line) {
+		n := s.flood
+		t.process.knobs["flood"] = "" // once
+		return t.flood(n)
+	}
+	return nil
+}
+
+func (t *turn) fill(line []byte) []byte {
+	line = t.values.Fill(line)
+	for recorded, now := range t.ids {
+		line = bytes.ReplaceAll(line, []byte(`"request_id":`+quoted(recorded)), []byte(`"request_id":`+quoted(now)))
+	}
+	return line
+}
+
+var (
+	toolCall   = []byte(`"content":[{"type":"tool_use",`)
+	toolResult = []byte(`"type":"tool_result"`)
+	textStart  = regexp.MustCompile(`"type":"content_block_start".*"content_block":\{"type":"text"`)
+)
+
+// openTools is +1 for a line that announces a tool call, -1 for a result.
+func openTools(line []byte) int {
+	switch {
+	case bytes.HasPrefix(line, []byte(`{"type":"assistant"`)) && bytes.Contains(line, toolCall):
+		return 1
+	case bytes.HasPrefix(line, []byte(`{"type":"user"`)) && bytes.Contains(line, toolResult):
+		return -1
+	}
+	return 0
+}
+
+// delta is one text_delta line as 2.1.332 writes it.
+func (t *turn) delta(text string) []byte {
+	return fmt.Appendf(nil, `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}},"session_id":%s,"parent_tool_use_id":null,"uuid":%s,"api_message_id":"msg_000001"}`,
+		quoted(text), quoted(t.values.Session), quoted(uuid(t.values.Session, "delta")))
+}
+
+func (t *turn) bigLine(size int) error {
+	return t.line(t.delta(strings.Repeat("x", size)))
+}
+
+// flood writes many small deltas as fast as the pipe takes them.
+func (t *turn) flood(n int) error {
+	one := append(t.delta("flooding it "), '\n')
+	perChunk := max(1, 60<<10/len(one))
+	chunk := bytes.Repeat(one, perChunk)
+	for n > 0 {
+		if n < perChunk {
+			chunk = chunk[:n*len(one)]
+		}
+		if _, err := t.out.Write(chunk); err != nil {
+			return err
+		}
+		n -= perChunk
+	}
+	return t.out.Flush()
+}
+
+// grease writes a line of a kind no version has.
+func (t *turn) grease(n int) error {
+	session := quoted(t.values.Session)
+	kinds := []string{
+		`{"type":"grease","value":{"nested":[1,2,3]},"session_id":%s}`,
+		`{"type":"system","subtype":"grease","message":"never seen","session_id":%s}`,
+		`{"type":"stream_event","event":{"type":"grease_delta","index":0},"session_id":%s,"parent_tool_use_id":null}`,
+		`{"session_id":%s,"no_type_at_all":true}`,
+	}
+	return t.line(fmt.Appendf(nil, kinds[n%len(kinds)], session))
+}
+
+func (t *turn) crash() error {
+	var err error
+	if t.code, err = t.number("crash_exit"); err != nil {
+		return err
+	}
+	if t.knob("crash_exit") == "" {
+		t.code = 1
+	}
+	if text := t.knob("crash_stderr"); text != "" {
+		fmt.Fprintln(t.stderr, text)
+	}
+	return errEnded
+}
+
+// finish writes the rest of the transcript and ends as the CLI had ended:
+// when its input was closed, or by itself.
+func (t *turn) finish(s script) error {
+	if err := t.disk.end(); err != nil {
+		return err
+	}
+	if _, err := t.stderr.Write(t.values.FillText(t.fixture.Stderr)); err != nil {
+		return err
+	}
+	if s.noResult {
+		return errEnded // with exit code 0
+	}
+	waits := false
+	for _, in := range t.fixture.Stdin {
+		waits = waits || in.Close
+	}
+	if waits && !t.eof {
+		if err := t.await("close"); err != nil {
+			return err
+		}
+	}
+	t.code = t.fixture.Exit
+	if t.knob("ignore_close") != "" {
+		return t.hang(false)
+	}
+	return nil
+}
