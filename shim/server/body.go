@@ -68,7 +68,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // end takes the deadline off: the connection is watched for the client's
-// going away from here on, and may serve another request.
+// going away from here on, and may serve another request. (net/http of Go 1.26
+// does that too when it begins to watch; nothing promises it.)
 func (b *body) end() {
 	b.ended = true
 	_ = b.rc.SetReadDeadline(time.Time{})

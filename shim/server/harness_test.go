@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -53,7 +55,7 @@ func (s *shelf) add(id string, events ...event.Event) *shelfRun {
 
 func (s *shelf) Start(_ context.Context, req prompt.Request) (server.Run, error) {
 	if s.panics {
-		panic("a bug with a secret in it")
+		panic(errBug)
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, req)
@@ -186,6 +188,9 @@ func (r *shelfRun) fail(err error) {
 	r.awaken()
 }
 
+// errBug as the failure makes Next panic.
+var errBug = errors.New("a bug with a secret in it")
+
 // awaken tells everybody who waits that something changed; r.mu is held.
 func (r *shelfRun) awaken() {
 	close(r.wake)
@@ -257,6 +262,8 @@ func (f *shelfFollower) Next(ctx context.Context) ([]run.Frame, error) {
 			next := frames[f.after:min(int64(len(frames)), f.after+100)]
 			f.after += int64(len(next))
 			return next, nil
+		case broken == errBug:
+			panic(broken)
 		case broken != nil:
 			return nil, broken
 		case done:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -279,6 +280,22 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	if a := Do(t, s.URL, Call{Method: "GET", Path: "/health"}); a.Status != 200 {
 		t.Errorf("afterwards: got %d", a.Status)
 	}
+}
+
+// A bug in the middle of a stream cuts it: a client can tell that from an end.
+func TestPanicInAStreamCutsIt(t *testing.T) {
+	s := start(t, nil)
+	r := s.runs.add("run-a", event.Start{})
+	resp := open(t, s, Call{Method: "GET", Path: "/runs/run-a/events"})
+	r.fail(errBug)
+	b, err := io.ReadAll(resp.Body)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the stream ended as if it were whole: %v", err)
+	}
+	if types := Types(t, string(b)); types != "start" {
+		t.Errorf("got %s", types)
+	}
+	r.await(t, "the client to be let go", func() bool { return r.attached == 0 && r.closed == 1 })
 }
 
 func TestHTTPServerLimits(t *testing.T) {

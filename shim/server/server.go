@@ -196,9 +196,6 @@ func (s *server) recoverPanic(w *response, r *http.Request) {
 		panic(p)
 	}
 	s.o.Log.Error("panic in a handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-	if w.begun {
-		panic(http.ErrAbortHandler)
-	}
 	s.answer(w, r, errPanic)
 }
 
