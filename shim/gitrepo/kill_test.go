@@ -329,3 +329,63 @@ func TestRecoverForeignLock(t *testing.T) {
 	}
 	equal(t, "foreign lock", r.read(".git/index.lock"), "slidewrite r2")
 }
+
+// TestKillRandom: random repositories, random work, a kill somewhere in the
+// commit and another in the undo. Counted and seeded as TestProperties, a
+// tenth of it.
+func TestKillRandom(t *testing.T) {
+	t.Parallel()
+	first, count := propertyRange(t)
+	for seed := first; seed < first+(count+9)/10; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			killRandom(t, seed)
+		})
+	}
+}
+
+func killRandom(t *testing.T, seed uint64) {
+	w := newWorld(t, seed+1<<32)
+	defer w.logOnFailure()
+	w.history()
+	w.userWork()
+	start := w.truth()
+	run := w.begin()
+	w.agentWork()
+	run.change = w.change(run.before)
+	left := w.disk()
+	job := killJob{Dir: w.dir, Kind: "commit", At: 1 + w.rand.IntN(14), Ledger: filepath.Join(t.TempDir(), "ledger.json"),
+		RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
+	w.note("commit killed at step %d", job.At)
+	if job.child(t) {
+		job.recoverTwice(t, w)
+	}
+	equal(t, "working tree after the commit", w.disk(), left)
+	w.clean()
+	committed := differing(start.head, w.contents("HEAD"))
+	if len(committed) == 0 {
+		equal(t, "index after no commit", w.stagedEntries(), start.staged)
+	} else {
+		// What was left out, and where the index overlapped, died with the
+		// child: the paths that are in the commit have to be right.
+		was, is, now := w.contents(run.before.Tree), w.contents(run.change.After.Tree), w.contents("HEAD")
+		for _, path := range committed {
+			w.checkPath(path, start.head[path], was[path], now[path], is[path])
+		}
+	}
+
+	job.Kind, job.RunID, job.Undo, job.Message = "undo", "ur1", len(committed) > 0, "Undo: green\n\nSlide-Write-Run: ur1\n"
+	job.At, job.Ledger = 1+w.rand.IntN(40), job.Ledger+".undo"
+	w.note("undo killed at step %d", job.At)
+	finished := true
+	if job.child(t) {
+		recovery, recorded := job.recoverTwice(t, w)
+		finished = recorded && recovery.Finished
+	}
+	if finished {
+		w.sameDisk(start.disk)
+	} else {
+		equal(t, "working tree after no undo", w.disk(), left)
+	}
+	w.clean()
+}
