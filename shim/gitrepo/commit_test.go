@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -728,5 +729,87 @@ func TestCommitRefLocked(t *testing.T) {
 	}
 	equal(t, "index", r.indexState(), index)
 	os.Remove(r.path(".git/refs/heads/main.lock"))
+	r.clean()
+}
+
+// TestCommitStopTooLate: a stop that arrives during the commit does not end
+// it.
+func TestCommitStopTooLate(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	req := run.request()
+	ctx, cancel := context.WithCancel(context.Background())
+	req.Record = func(Intent) error { cancel(); return nil }
+	if _, err := r.open().Commit(ctx, req); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "committed", r.committed(), []string{"M a.txt"})
+	equal(t, "status", r.git("status", "--porcelain"), "")
+	r.clean()
+}
+
+// TestCommitWaitsForLock: another git command that ends soon is waited for.
+func TestCommitWaitsForLock(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	run.request()
+	r.write(".git/index.lock", "")
+	released := make(chan error)
+	go func() {
+		for { // until the run waits for the lock
+			if _, err := os.Stat(r.path(".git/index.slidewrite-r1.name")); err == nil {
+				released <- os.Remove(r.path(".git/index.lock"))
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	run.commitRun()
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "committed", r.committed(), []string{"M a.txt"})
+	r.clean()
+}
+
+// TestCommitWithoutIdentity: --commit-author user where git does not know the
+// user; our own identity needs none.
+func TestCommitWithoutIdentity(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	r.git("config", "user.name", "")
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	refused := run.refused(func(req *CommitRequest) { req.AsUser = true })
+	if !strings.HasPrefix(refused.Message, "git does not know your name: ") || !strings.Contains(refused.Fix, "user.email") {
+		t.Errorf("%+v", refused)
+	}
+	r.clean()
+	run.commitRun()
+}
+
+// TestCommitLockTaken: the user removed our lock and staged something while
+// the commit was under way: the index is not overwritten, the update is made
+// anew.
+func TestCommitLockTaken(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	run.commitRun(func(req *CommitRequest) {
+		req.Record = func(in Intent) error {
+			if in.Step == "ref" {
+				r.remove(".git/index.lock")
+				r.write("b.txt", "mine\n")
+				r.git("add", "b.txt")
+			}
+			return nil
+		}
+	})
+	equal(t, "status", r.git("status", "--porcelain"), "M  b.txt")
 	r.clean()
 }
