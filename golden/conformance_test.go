@@ -61,9 +61,9 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 			t.Fatal(err)
 		}
 		s.real(before, bin)
-		session = sessionID(t, s.design(map[string]any{"prompt": before.Prompt}))
-		s.git("reset", "-q", "--hard")
-		s.stop()
+		session = between(t, s.design(map[string]any{"prompt": before.Prompt}), `"sessionId":"`, `"`)
+		s.Git("reset", "-q", "--hard")
+		s.Stop()
 	}
 	if sc.Lost {
 		session = flag(f, "--resume")
@@ -83,13 +83,13 @@ var notComparable = map[string]string{}
 
 // real starts the shim with the real CLI and a model that says sc.
 func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
-	s.t.Helper()
-	model, err := scriptmodel.Start(sc, scriptmodel.Options{Repo: s.repo})
+	s.T.Helper()
+	model, err := scriptmodel.Start(sc, scriptmodel.Options{Repo: s.Repo})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { model.Close() })
-	env := s.environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	s.T.Cleanup(func() { model.Close() })
+	env := s.Environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY=loopback-dummy", "SCRIPT_MODEL="+model.URL())
 	for k, v := range sc.Env {
 		if v == "" {
@@ -109,16 +109,6 @@ func without(env []string, key string) []string {
 		}
 	}
 	return rest
-}
-
-func sessionID(t *testing.T, stream string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(stream, `"sessionId":"`)
-	id, _, ok2 := strings.Cut(rest, `"`)
-	if !ok || !ok2 {
-		t.Fatalf("no session in %.300s", stream)
-	}
-	return id
 }
 
 func goldenPath(f *fakeagents.Fixture) string {

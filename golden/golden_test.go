@@ -2,36 +2,20 @@ package golden
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
 	"github.com/slidewrite/slidewrite/shim"
+	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
 
-// The fake agents are this test binary under their names, on PATH.
-func TestMain(m *testing.M) { testscript.Main(private{m}, fakeagents.Commands(fixtures.Corpus())) }
-
-// private runs the tests with a config directory of their own: the shim keeps
-// its tokens there.
-type private struct{ m *testing.M }
-
-func (p private) Run() int {
-	dir, err := os.MkdirTemp("", "golden")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	os.Setenv("XDG_CONFIG_HOME", dir)
-	return p.m.Run()
-}
+func TestMain(m *testing.M) { shimtest.Main(m) }
 
 // TestGolden plays every fixture through the real HTTP handler and compares
 // what a client sees, byte for byte but for the list in normalise.go.
@@ -55,11 +39,11 @@ func play(t *testing.T, f *fakeagents.Fixture) string {
 	session := flag(f, "--resume")
 	if len(f.Before) > 0 {
 		session = "5e551011-0000-4000-8000-000000000001"
-		if err := f.SeedDisk(filepath.Join(s.home, ".claude"), fakeagents.Values{Repo: s.repo, Session: session, Home: s.home, Now: time.Now()}); err != nil {
+		if err := f.SeedDisk(filepath.Join(s.Home, ".claude"), fakeagents.Values{Repo: s.Repo, Session: session, Home: s.Home, Now: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.start(shim.Config{Environ: s.environ("FAKEAGENT_FIXTURE=" + f.Name)})
+	s.start(shim.Config{Environ: s.Environ(fakeagents.EnvFixture + "=" + f.Name)})
 	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)
 	if err != nil {
 		t.Fatal(err)

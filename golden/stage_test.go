@@ -6,75 +6,83 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim"
+	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
 
-// stage is a throw-away repository, home and shim for one fixture.
+// stage is a throw-away repository and shim for one fixture.
 type stage struct {
-	t       *testing.T
+	*shimtest.Stage
 	fixture *fakeagents.Fixture
-	root    string // everything is below it
-	repo    string
-	home    string
-	shim    *shim.Shim
-	url     string
-	stop    func() // ends the shim; called again it does nothing
 }
 
-// newStage lays out the fixture's repository as the recorder did: all that is
-// not ignored is committed; no files at all is an unborn branch.
+// newStage lays out the fixture's repository as the recorder did.
 func newStage(t *testing.T, f *fakeagents.Fixture) *stage {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
+	s := &stage{Stage: shimtest.New(t), fixture: f}
+	if err := f.WriteRepo(s.Repo); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, fixture: f, root: root, repo: filepath.Join(root, "repo"), home: filepath.Join(root, "home")}
-	for _, dir := range []string{s.repo, s.home, filepath.Join(root, "tmp")} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.WriteRepo(s.repo); err != nil {
-		t.Fatal(err)
-	}
-	s.git("init", "-q", "-b", "main")
-	if len(f.Repo) > 0 {
-		s.git("add", "-A")
-		s.git("-c", "user.name=Sample", "-c", "user.email=sample@example.invalid", "commit", "-q", "-m", "sample")
-	}
+	s.Commit()
 	return s
 }
 
-func (s *stage) git(args ...string) string {
-	s.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env = s.repo, s.environ()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+// start serves the repository with what the fixture's command line asks for.
+func (s *stage) start(cfg shim.Config) {
+	s.T.Helper()
+	if n, err := strconv.Atoi(flag(s.fixture, "--max-turns")); err == nil {
+		cfg.MaxTurns = n
 	}
-	return string(out)
+	s.Start(cfg)
 }
 
-// environ is what shim and agent see: nothing of the developer's own.
-func (s *stage) environ(extra ...string) []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "TMPDIR=" + filepath.Join(s.root, "tmp"), "LANG=C.UTF-8", "TERM=dumb",
-		"XDG_STATE_HOME=" + filepath.Join(s.root, "state"),
-		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+// dirs are the paths of this stage for Normalise.
+func (s *stage) dirs() [][2]string {
+	return [][2]string{{fakeagents.ProjectFolder(s.Repo), "{{REPO_ENC}}"}, {s.Repo, "{{REPO}}"}, {s.Home, "{{HOME}}"}, {s.Root, "{{ROOT}}"}}
+}
+
+// design posts a run and returns its whole stream as it was sent. A fixture
+// whose recorder interrupted the agent is stopped at the same place.
+func (s *stage) design(body map[string]any) string {
+	s.T.Helper()
+	res := s.Do(s.Request(context.Background(), "POST", "/design", body))
+	if res.StatusCode != 200 {
+		b, _ := io.ReadAll(res.Body)
+		s.T.Fatalf("POST /design: %s: %s", res.Status, b)
 	}
-	return append(env, extra...)
+	var stream bytes.Buffer
+	stopAt := interruption(s.fixture)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := res.Body.Read(buf)
+		stream.Write(buf[:n])
+		if stopAt != "" && strings.Contains(stream.String(), stopAt) {
+			stopAt = ""
+			id := between(s.T, stream.String(), `"runId":"`, `"`)
+			s.JSON("POST", "/runs/"+id+"/stop", map[string]any{}, nil)
+		}
+		if err == io.EOF {
+			return stream.String()
+		}
+		if err != nil {
+			s.T.Fatal(err)
+		}
+	}
+}
+
+func between(t testing.TB, s, left, right string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(s, left)
+	found, _, ok2 := strings.Cut(rest, right)
+	if !ok || !ok2 {
+		t.Fatalf("no %s in %.300s", left, s)
+	}
+	return found
 }
 
 // flag is the value of a flag in the fixture's command line.
@@ -132,89 +140,6 @@ func request(t *testing.T, f *fakeagents.Fixture, session string) map[string]any
 	return body
 }
 
-// start serves the stage's repository on a free port.
-func (s *stage) start(cfg shim.Config) {
-	s.t.Helper()
-	cfg.Repo = s.repo
-	if n, err := strconv.Atoi(flag(s.fixture, "--max-turns")); err == nil {
-		cfg.MaxTurns = n
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	sh, err := shim.New(ctx, cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	addr, err := sh.Listen()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- sh.Serve(ctx) }()
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-served; err != nil {
-			s.t.Errorf("serve: %v", err)
-		}
-	})
-	s.t.Cleanup(s.stop)
-	s.shim, s.url = sh, "http://"+addr
-}
-
-// do sends one request with the token.
-func (s *stage) do(method, path string, body any) *http.Response {
-	s.t.Helper()
-	var r io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		r = bytes.NewReader(b)
-	}
-	req, err := http.NewRequest(method, s.url+path, r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.shim.Token())
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { res.Body.Close() })
-	return res
-}
-
-// design posts a run and returns its whole stream. A fixture whose recorder
-// interrupted the agent is stopped at the same place: at its first output.
-func (s *stage) design(body map[string]any) string {
-	s.t.Helper()
-	res := s.do("POST", "/design", body)
-	if res.StatusCode != 200 {
-		b, _ := io.ReadAll(res.Body)
-		s.t.Fatalf("POST /design: %s: %s", res.Status, b)
-	}
-	var stream bytes.Buffer
-	stopAt := interruption(s.fixture)
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := res.Body.Read(buf)
-		stream.Write(buf[:n])
-		if stopAt != "" && strings.Contains(stream.String(), stopAt) {
-			stopAt = ""
-			s.do("POST", "/runs/"+runID(s.t, stream.String())+"/stop", map[string]any{})
-		}
-		if err == io.EOF {
-			return stream.String()
-		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
 // interruption is what in the stream the recorder's interrupt followed; "" when
 // it let the agent work.
 func interruption(f *fakeagents.Fixture) string {
@@ -227,19 +152,4 @@ func interruption(f *fakeagents.Fixture) string {
 		}
 	}
 	return ""
-}
-
-func runID(t *testing.T, stream string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(stream, `"runId":"`)
-	id, _, ok2 := strings.Cut(rest, `"`)
-	if !ok || !ok2 {
-		t.Fatalf("no run id in %.300s", stream)
-	}
-	return id
-}
-
-// dirs are the paths of this stage for Normalise.
-func (s *stage) dirs() [][2]string {
-	return [][2]string{{fakeagents.ProjectFolder(s.repo), "{{REPO_ENC}}"}, {s.repo, "{{REPO}}"}, {s.home, "{{HOME}}"}, {s.root, "{{ROOT}}"}}
 }

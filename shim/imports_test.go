@@ -46,6 +46,10 @@ var importRules = map[string][]string{
 	"shim/agent/grok":      {"shim/agent", "shim/agent/process", "shim/event"},
 	"shim/agent/agenttest": {"shim/agent", "shim/event", "fakeagents", "fakeagents/fixtures"},
 
+	// The stage that tests of the whole shim stand on; never in a binary.
+	"shim/shimtest": {"shim", "shim/event", "shim/sse", "fakeagents", "fakeagents/fixtures"},
+	"golden":        {"shim/event", "shim/sse"},
+
 	// What the fakes demand of a command line is written down a second time,
 	// on purpose: they see nothing of the shim.
 	"fakeagents":             {},
