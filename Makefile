@@ -65,7 +65,7 @@ conformance: ## drive the real claude CLIs from npm and compare with the goldens
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bins=; \
 	for v in $(CLAUDE_VERSIONS); do \
 		npm install --silent --no-audit --no-fund --no-save --prefix "$$dir/$$v" $(CLAUDE_PACKAGE)@$$v; \
-		bins="$$bins$${bins:+:}$$dir/$$v/node_modules/$(CLAUDE_PACKAGE)/claude"; \
+		bins="$$bins$${bins:+,}$$v=$$dir/$$v/node_modules/$(CLAUDE_PACKAGE)/claude"; \
 	done; \
 	SLIDEWRITE_CONFORMANCE="$$bins" go test -count=1 -v -run Conformance ./golden
 

@@ -26,6 +26,7 @@
 //	server          HTTP in, nothing decided there
 //	shim            wires the above; the only one that names adapters
 //	cli             the command line
+//	shimtest        a shim, a repository and a fake agent, for tests only
 //
 // Around them: cmd/slidewrite is the binary; fakeagents plays the agent CLIs
 // from recorded transcripts (fakeagents/fixtures), fakeagents/record makes

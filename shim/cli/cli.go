@@ -1,0 +1,237 @@
+// Package cli is the command line: one table of commands, their flags with
+// environment variables, and what people read in a terminal. Everything a
+// command sees of its process stands in Process, so that a test can be the
+// process.
+//
+// Flow: Main → Run → command table → serve, design, undo, … → shim.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/errors"
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/slidewrite/slidewrite/fakeagents"
+)
+
+// Exit codes of every command.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the thing asked for did not happen
+	exitUsage  = 2 // the command line or the environment is wrong
+)
+
+// Process is what a command sees of the process it runs in.
+type Process struct {
+	Args           []string // with the program's name first
+	Environ        []string // KEY=VALUE
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Signals delivers the requests to end: the first one stops what is
+	// going on and waits, the second one quits at once. nil = none comes.
+	Signals <-chan os.Signal
+}
+
+// Main is the whole program: it returns the exit code. Started under the name
+// of an agent CLI it is the fake of that agent, which is how the demo has an
+// agent with nothing installed.
+func Main() int {
+	if fake := fakeagents.Commands(fakeagents.Demo())[programName(os.Args)]; fake != nil {
+		fake()
+		return exitOK
+	}
+	signals := make(chan os.Signal, 2)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup stays in force
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signal.Notify(signals, ends...)
+	return Run(Process{
+		Args: os.Args, Environ: os.Environ(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Signals: signals,
+	})
+}
+
+// programName is the name the program was started under.
+func programName(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+}
+
+// Run carries one command line out and returns the exit code.
+func Run(p Process) int {
+	a := &app{Process: p, fromEnv: map[string]bool{}}
+	err := a.root().Run(context.Background(), append([]string{"slidewrite"}, spell(p.Args)...))
+	if err == nil {
+		err = a.badEnv
+	}
+	return a.report(err)
+}
+
+// app is one command line being carried out.
+type app struct {
+	Process
+	fromEnv map[string]bool // flags whose value came from the environment
+	badEnv  error           // the first environment variable that makes no sense
+}
+
+// root is the command table.
+func (a *app) root() *urfave.Command {
+	root := &urfave.Command{
+		Name:            "slidewrite",
+		Usage:           "change a running web app by pointing at it",
+		Description:     "Without a command, or with flags only, slidewrite serves: `slidewrite serve --help` lists those flags.",
+		HideHelpCommand: true, // `slidewrite design help` is a prompt
+		HideVersion:     true,
+		Commands: []*urfave.Command{
+			a.serveCommand(),
+			a.designCommand(),
+			a.undoCommand(),
+			a.demoCommand(),
+			a.recordCommand(),
+			a.versionCommand(),
+		},
+		Action: func(_ context.Context, cmd *urfave.Command) error {
+			return unknownCommand(cmd, cmd.Args().First())
+		},
+		EnableShellCompletion:           true,
+		ConfigureShellCompletionCommand: func(c *urfave.Command) { c.Hidden = false },
+
+		Reader: a.Stdin, Writer: a.Stdout, ErrWriter: a.Stderr,
+		// Errors are printed once, by report, and never end the process here.
+		ExitErrHandler: func(context.Context, *urfave.Command, error) {},
+	}
+	for _, c := range append([]*urfave.Command{root}, root.Commands...) {
+		c.OnUsageError = badFlag
+	}
+	return root
+}
+
+// spell puts the short ways to say a command into the long one: no command
+// means serve, --version means version, `help design` means `design --help`.
+func spell(args []string) []string {
+	if len(args) > 0 {
+		args = args[1:]
+	}
+	switch {
+	case len(args) == 0:
+		return []string{"serve"}
+	case args[0] == "--version" || args[0] == "-v":
+		return append([]string{"version"}, args[1:]...)
+	case args[0] == "help":
+		return append(append([]string(nil), args[1:]...), "--help")
+	case args[0] == "--help" || args[0] == "-h" || args[0] == completionRequest:
+		return args
+	case strings.HasPrefix(args[0], "-") && args[0] != "-":
+		return append([]string{"serve"}, args...)
+	}
+	return args
+}
+
+// completionRequest is what a completion script puts last on the line (urfave
+// cli 3.14).
+const completionRequest = "--generate-shell-completion"
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usage makes a usage error with its fix.
+func usage(fix, format string, args ...any) error {
+	return usageError{errors.WithHint(errors.Newf(format, args...), fix)}
+}
+
+// errSaid ends a command with exit code 1 after it has said why itself.
+var errSaid = errors.New("already reported")
+
+// report prints an error the one way errors are printed, and returns the exit
+// code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errSaid) {
+		return exitFailed
+	}
+	fmt.Fprintf(a.Stderr, "slidewrite: error: %s\n", printable(err.Error()))
+	for _, hint := range errors.GetAllHints(err) {
+		fmt.Fprintf(a.Stderr, "slidewrite: fix: %s\n", printable(hint))
+	}
+	var u usageError
+	if errors.As(err, &u) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// warn prints something that does not stop the command.
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintf(a.Stderr, "slidewrite: warning: %s\n", printable(fmt.Sprintf(format, args...)))
+}
+
+// samePress is how long further signals count as the first one: a terminal
+// signals the whole process group, and a parent (timeout, npm) passes the
+// signal on once more.
+const samePress = 300 * time.Millisecond
+
+// interruptible returns a context that ends at the first signal, and a channel
+// that is closed at the second. release must be called; it ends the context.
+func (a *app) interruptible(ctx context.Context) (ended context.Context, quit <-chan struct{}, release func()) {
+	ended, cancel := context.WithCancel(ctx)
+	twice, released := make(chan struct{}), make(chan struct{})
+	go func() {
+		var first time.Time
+		for {
+			select {
+			case <-released:
+				return
+			case <-a.Signals:
+			}
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				cancel()
+			case time.Since(first) > samePress:
+				close(twice)
+				return
+			}
+		}
+	}()
+	return ended, twice, sync.OnceFunc(func() { cancel(); close(released) })
+}
+
+// errQuit is the end by a second signal.
+var errQuit = errors.WithHint(errors.New("quit before everything was stopped"),
+	"nothing is lost: the next start of slidewrite in this repo ends what was left running")
+
+// unknownCommand names the nearest command.
+func unknownCommand(root *urfave.Command, name string) error {
+	fix := "slidewrite --help lists the commands"
+	if s := urfave.SuggestCommand(root.Commands, name); s != "" && s != "help" && s != "h" {
+		fix = fmt.Sprintf("did you mean slidewrite %s? %s", s, fix)
+	}
+	return usage(fix, "unknown command %q", name)
+}
+
+// noArguments refuses positional arguments.
+func noArguments(cmd *urfave.Command) error {
+	if !cmd.Args().Present() {
+		return nil
+	}
+	return usage(fmt.Sprintf("slidewrite %s --help lists its flags", cmd.Name),
+		"slidewrite %s takes no arguments, got %q", cmd.Name, cmd.Args().First())
+}

@@ -1,0 +1,311 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors"
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/prompt"
+	"github.com/slidewrite/slidewrite/shim/run"
+)
+
+// maxPrompt is what is read from stdin as a prompt: the body limit of the
+// shim, in bytes.
+const maxPrompt = 64 << 20
+
+// designCommand carries out one prompt.
+func (a *app) designCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:      "design",
+		Usage:     "one run from the terminal",
+		UsageText: "slidewrite design [flags] \"prompt\"\nslidewrite design [flags] -    (the prompt comes from stdin)",
+		Description: "Uses the shim that serves this repo, and runs by itself when there is none. Exit code 0: done and committed; " +
+			"1: failed, stopped, or not committed; 2: wrong usage. Ctrl-C stops the run and waits for it; a second Ctrl-C quits at once.",
+		Flags: a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag}, designFlags, runFlags)...),
+		Action: func(ctx context.Context, cmd *urfave.Command) error {
+			config, err := a.runConfig(cmd)
+			if err != nil {
+				return err
+			}
+			body, err := a.request(cmd)
+			if err != nil {
+				return err
+			}
+			r, err := a.runner(ctx, config)
+			if err != nil {
+				return err
+			}
+			err = a.design(ctx, r, body, cmd.Bool("json"))
+			if errors.Is(err, errQuit) {
+				return err // at once: closing would wait for the run
+			}
+			return errors.CombineErrors(err, r.close())
+		},
+	}
+}
+
+// validSession is what --resume takes: a request with anything else would
+// start a new session, which is not what was asked for.
+var validSession = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// request is the command line as the body of a request.
+func (a *app) request(cmd *urfave.Command) (designBody, error) {
+	body := designBody{
+		Provider: cmd.String("provider"), Effort: cmd.String("effort"), Resume: cmd.String("resume"),
+		AutoCommit: !cmd.Bool("no-commit"),
+	}
+	// A model on the command line is for this run; one from the environment
+	// is the default of the Anthropic agent and stays in the config.
+	if !a.fromEnv["model"] {
+		body.Model = cmd.String("model")
+	}
+	if body.Resume != "" && !validSession.MatchString(body.Resume) {
+		return body, usage("pass the session's UUID, as the run printed it", "%s: %q is not a session", a.source("resume"), body.Resume)
+	}
+	var err error
+	if body.Prompt, err = a.prompt(cmd.Args().Slice()); err != nil {
+		return body, err
+	}
+	return body, a.checkBody(body)
+}
+
+// checkBody finds what the shim would refuse, and names the flag.
+func (a *app) checkBody(body designBody) error {
+	_, err := body.decode()
+	var field *prompt.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	return usage("slidewrite design --help says what it takes", "%s %s", a.source(field.Field), field.Message)
+}
+
+// prompt is the arguments joined, or stdin for a single "-".
+func (a *app) prompt(args []string) (string, error) {
+	const fix = `slidewrite design "make the button green"`
+	text := strings.Join(args, " ")
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(a.Stdin, maxPrompt+1))
+		if err != nil {
+			return "", errors.Wrap(err, "read the prompt from stdin")
+		}
+		if len(data) > maxPrompt {
+			return "", usage("shorten it, or name a file for the agent to read", "the prompt is over 64 MiB")
+		}
+		text = string(data)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", usage(fix, "there is no prompt")
+	}
+	return text, nil
+}
+
+// design starts a run and shows it to its end.
+func (a *app) design(ctx context.Context, r runner, body designBody, raw bool) error {
+	s, err := r.design(ctx, body)
+	if err != nil {
+		return err
+	}
+	stopping, quit, release := a.interruptible(ctx)
+	defer release()
+	shown := make(chan error, 1)
+	go func() { shown <- a.show(ctx, s, raw) }()
+	select {
+	case err := <-shown:
+		return err
+	case <-stopping.Done():
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := s.stop(ctx); err != nil {
+		return errors.Wrap(err, "stop the run")
+	}
+	select {
+	case err := <-shown:
+		return err
+	case <-quit:
+		return errQuit
+	}
+}
+
+// batch is what a stream delivered.
+type batch struct {
+	frames []run.Frame
+	err    error
+}
+
+// show prints a run's events as they come, and returns how it ended.
+func (a *app) show(ctx context.Context, s stream, raw bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &renderer{out: a.Stdout, colour: a.colours(a.Stdout)}
+	ticks := make(<-chan time.Time)
+	if a.terminal(a.Stderr) && !raw {
+		out.progress = &progress{w: a.Stderr, began: time.Now()}
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	batches := make(chan batch)
+	go func() {
+		for {
+			frames, err := s.next(ctx)
+			select {
+			case batches <- batch{frames, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ticks:
+			out.progress.draw(out)
+		case b := <-batches:
+			if b.err != nil {
+				return out.finish(b.err)
+			}
+			if err := a.print(out, b.frames, raw); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// print writes frames: as they are, or as text.
+func (a *app) print(out *renderer, frames []run.Frame, raw bool) error {
+	for _, f := range frames {
+		e, err := event.Decode(f.Data)
+		if err != nil {
+			return errors.Wrap(err, "read the run's events")
+		}
+		if raw {
+			out.note(e)
+			if _, err := fmt.Fprintf(a.Stdout, "%s\n", f.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		out.event(e)
+	}
+	return nil
+}
+
+// note takes in what an event says about the outcome, without printing it.
+func (r *renderer) note(e event.Event) {
+	switch e.(type) {
+	case event.Error, event.Stopped, event.CommitError:
+		r.failed = true
+	case event.Done:
+		r.ended = true
+	}
+}
+
+// errCut is a stream that ended without done.
+var errCut = errors.WithHint(errors.New("the run's events ended before the run did"),
+	"start slidewrite again in this repo: it finishes or rolls back what was going on")
+
+// finish is the outcome once the stream has ended with err.
+func (r *renderer) finish(err error) error {
+	r.progress.clear()
+	switch {
+	case !errors.Is(err, io.EOF):
+		return errors.Wrap(err, "follow the run")
+	case !r.ended:
+		return errCut
+	case r.failed:
+		return errSaid
+	}
+	return nil
+}
+
+// undoCommand takes a run's change back.
+func (a *app) undoCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:        "undo",
+		Usage:       "take the last (or the named) run's change back",
+		UsageText:   "slidewrite undo [flags] [RUN]",
+		Description: "Later edits to other lines stay. When lines overlap, nothing is touched and the files are named. Exit code 1 when nothing was undone.",
+		Flags:       a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag, jsonFlag}, runFlags)...),
+		Action: func(ctx context.Context, cmd *urfave.Command) error {
+			if cmd.Args().Len() > 1 {
+				return usage("name one run, or none for the last one", "slidewrite undo takes one run, got %d", cmd.Args().Len())
+			}
+			config, err := a.runConfig(cmd)
+			if err != nil {
+				return err
+			}
+			r, err := a.runner(ctx, config)
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			return a.undo(ctx, r, cmd.Args().First(), cmd.Bool("json"))
+		},
+	}
+}
+
+// undo takes back run id, or the last run that can be.
+func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
+	if id == "" {
+		var err error
+		if id, err = lastUndoable(ctx, r); err != nil {
+			return err
+		}
+	}
+	reply, err := r.undo(ctx, id)
+	var c *conflict
+	if errors.As(err, &c) {
+		err = errors.Wrapf(err, "run %s was not undone", id)
+		if len(c.files) > 0 {
+			err = errors.Newf("%v:\n  %s", err, strings.Join(c.files, "\n  "))
+		}
+		if c.fix != "" {
+			err = errors.WithHint(err, c.fix)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if raw {
+		return json.NewEncoder(a.Stdout).Encode(reply)
+	}
+	fmt.Fprintf(a.Stdout, "undone: run %s, %s\n", id, count(len(reply.Files), "file"))
+	for _, f := range reply.Files {
+		fmt.Fprintf(a.Stdout, "  %s\n", printable(f))
+	}
+	if reply.SHA != "" {
+		fmt.Fprintf(a.Stdout, "committed %s\n", reply.SHA)
+	}
+	fmt.Fprintf(a.Stdout, "to get it back: slidewrite undo %s\n", reply.ID)
+	return nil
+}
+
+// lastUndoable is the newest run that changed something and still stands.
+// Undos are passed over: undo twice takes two runs back.
+func lastUndoable(ctx context.Context, r runner) (string, error) {
+	list, err := r.runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range list {
+		if s.Kind != "undo" && !s.Undone && len(s.Files) > 0 && s.State != "running" {
+			return s.ID, nil
+		}
+	}
+	return "", errors.WithHint(errors.New("there is no run to undo in this repo"),
+		"name the run of an undo to take that back: slidewrite undo RUN")
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/errors"
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/slidewrite/slidewrite/shim"
+	"github.com/slidewrite/slidewrite/shim/catalog"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+)
+
+// discoveryWait is how long the greeting waits for the agents' answers; the
+// shim is listening all the while.
+const discoveryWait = 3 * time.Second
+
+// serveCommand runs the shim.
+func (a *app) serveCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:        "serve",
+		Usage:       "run the shim for a repo (the default command)",
+		UsageText:   "slidewrite [serve] [flags]",
+		Description: "Every flag has an environment variable, named in brackets; the flag wins. A variable of an on/off flag takes 1, true, 0 or false.",
+		Flags:       a.flags(slices.Concat([]flagSpec{repoFlag}, serveFlags, runFlags)...),
+		Action: func(ctx context.Context, cmd *urfave.Command) error {
+			if err := noArguments(cmd); err != nil {
+				return err
+			}
+			config, err := a.serveConfig(cmd)
+			if err != nil {
+				return err
+			}
+			return a.serve(ctx, config)
+		},
+	}
+}
+
+// serve runs a shim until the first signal, and then until it has stopped what
+// it was doing.
+func (a *app) serve(ctx context.Context, config shim.Config) error {
+	s, err := shim.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	addr, err := s.Listen()
+	if err != nil {
+		s.Close()
+		return a.cannotListen(config, err)
+	}
+	fmt.Fprintf(a.Stdout, "slidewrite %s\n", config.Version)
+	a.line("listening", "http://%s", addr)
+
+	ctx, quit, release := a.interruptible(ctx)
+	served := make(chan error, 1)
+	go func() { served <- errors.CombineErrors(s.Serve(ctx), s.Close()) }()
+	greeted := make(chan struct{})
+	go func() {
+		defer close(greeted)
+		a.greet(ctx, s)
+	}()
+	select {
+	case err := <-served:
+		release()
+		<-greeted
+		return err
+	case <-quit:
+		return errQuit
+	}
+}
+
+// line prints one line of the greeting.
+func (a *app) line(name, format string, args ...any) {
+	fmt.Fprintf(a.Stdout, "  %-10s %s\n", name, printable(fmt.Sprintf(format, args...)))
+}
+
+// greet prints project, branch, agents and how to stop: at most eight lines
+// with those before it. What the agents say is awaited for discoveryWait.
+func (a *app) greet(ctx context.Context, s *shim.Shim) {
+	ctx, cancel := context.WithTimeout(ctx, discoveryWait)
+	defer cancel()
+	facts := s.Facts(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // it is being stopped already
+	}
+	a.line("project", "%s", project(facts.Project, facts.Git))
+	if facts.Git.Fix != "" {
+		a.line("", "%s: %s", facts.Git.Detail, facts.Git.Fix)
+	}
+	for _, p := range facts.Agents {
+		if p.Enabled {
+			a.line("agent", "%s", agentLine(p))
+		}
+	}
+	a.line("stop", "Ctrl-C")
+}
+
+// project is the folder's name and where its repository stands.
+func project(name string, git gitrepo.State) string {
+	switch git.State {
+	case "none", "unsafe", "bare":
+		return name + " (no git: no change list, commit or undo)"
+	case "detached":
+		name += " on a detached HEAD"
+	case "ok", "unborn", "locked":
+		name += " on " + git.Branch
+	default:
+		name += " on " + git.Branch + ", " + git.State + ": nothing will be committed"
+	}
+	if git.Dirty {
+		name += " (with uncommitted changes, which stay yours)"
+	}
+	return name
+}
+
+// agentLine is one agent as the greeting shows it.
+func agentLine(p catalog.Provider) string {
+	switch {
+	case p.Pending:
+		return p.Label + ": has not answered yet"
+	case p.Error != "" && p.Fix != "":
+		return fmt.Sprintf("%s: %s; fix: %s", p.Label, oneLine(p.Error, 60), p.Fix)
+	case p.Error != "":
+		return fmt.Sprintf("%s: %s", p.Label, p.Error)
+	case p.Billing != "":
+		return fmt.Sprintf("%s (%s)", p.Label, p.Billing)
+	}
+	return p.Label
+}
+
+// cannotListen puts a failed Listen into words that name the flag and the fix.
+func (a *app) cannotListen(c shim.Config, err error) error {
+	port := strconv.Itoa(c.Port)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse):
+		return errors.WithHint(errors.Newf("port %s is in use%s", port, a.portHolder(c)), "pass --port 0 for a free one")
+	case errors.Is(err, syscall.EACCES):
+		return errors.WithHint(errors.Newf("%s: this user may not listen on port %s", a.source("port"), port),
+			"pass --port 4040, or another one above 1023")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return errors.WithHint(errors.Newf("%s: no network of this machine has the address %s", a.source("bind"), c.Bind),
+			"leave --bind out to listen on 127.0.0.1")
+	}
+	return errors.Wrap(err, "listen on "+net.JoinHostPort(c.Bind, port))
+}
+
+// windowsInUse is WSAEADDRINUSE, which Go does not map to EADDRINUSE.
+const windowsInUse = syscall.Errno(10048)
+
+// portHolder says who has the port, as " by pid 123 (slidewrite for ../other)",
+// or nothing when that cannot be known.
+func (a *app) portHolder(c shim.Config) string {
+	if store, err := a.store(c, c.Repo); err == nil {
+		if other, ok := store.ShimOnPort(c.Port); ok {
+			return fmt.Sprintf(" by pid %d (slidewrite for %s)", other.PID, shown(other.Repo))
+		}
+	}
+	if pid, name, ok := portOwner(c.Port); ok {
+		return fmt.Sprintf(" by pid %d (%s)", pid, name)
+	}
+	return ""
+}
+
+// shown is a folder as seen from here: relative where that is shorter.
+func shown(dir string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(wd); err == nil {
+		wd = real
+	}
+	if rel, err := filepath.Rel(wd, dir); err == nil && len(rel) < len(dir) && !strings.HasPrefix(rel, filepath.Join("..", "..", "..")) {
+		return rel
+	}
+	return dir
+}
