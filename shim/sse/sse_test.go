@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -76,8 +77,30 @@ func TestWriterWritesLargeChunksBeforeTheFlush(t *testing.T) {
 	if err := w.Frame(sse.Frame{ID: 1, Data: big}); err != nil {
 		t.Fatal(err)
 	}
-	if want := len("id: 1\ndata: \n\n") + len(big); buf.Len() != want {
-		t.Errorf("wrote %d bytes, want %d", buf.Len(), want)
+	if buf.Len() < len(big) {
+		t.Errorf("wrote %d bytes, want the whole line", buf.Len())
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "id: 1\ndata: " + string(big) + "\n\n"; buf.String() != want {
+		t.Errorf("wrote %d bytes, want %d", buf.Len(), len(want))
+	}
+}
+
+// A huge event is not copied: what a stalled client costs does not grow with
+// the events.
+func TestWriterDoesNotCopyHugeData(t *testing.T) {
+	frame := sse.Frame{ID: 1, Data: bytes.Repeat([]byte("x"), 32<<20)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w := sse.NewPlainWriter(io.Discard)
+	if err := errors.CombineErrors(w.Frame(frame), w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("writing a frame of 32 MiB allocated %d bytes", got)
 	}
 }
 

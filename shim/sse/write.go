@@ -71,14 +71,14 @@ func NewWriter(w http.ResponseWriter, stall time.Duration) *Writer {
 // NewPlainWriter returns a Writer to a file, a pipe or a buffer.
 func NewPlainWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Frame adds one frame. The data is copied. The error, here and in the other
-// methods, is the first one the client's connection gave.
+// Frame adds one frame. Its data is copied or written; either way it is not
+// kept. The error, here and in the other methods, is the first one the
+// client's connection gave.
 func (w *Writer) Frame(f Frame) error {
 	w.buf = append(w.buf, "id: "...)
 	w.buf = strconv.AppendInt(w.buf, f.ID, 10)
 	if bytes.IndexByte(f.Data, '\n') < 0 && bytes.IndexByte(f.Data, '\r') < 0 {
-		w.buf = append(w.buf, "\ndata: "...)
-		w.buf = append(w.buf, f.Data...)
+		w.dataLine(f.Data)
 	} else {
 		w.dataLines(f.Data)
 	}
@@ -89,14 +89,25 @@ func (w *Writer) Frame(f Frame) error {
 	return w.err
 }
 
-// dataLines writes data that has line ends inside, one data line for each
-// line; a reader joins them with "\n".
+// dataLine adds one data line. A large one goes out without a copy: a client
+// that does not read must not double the memory of a huge event.
+func (w *Writer) dataLine(line []byte) {
+	w.buf = append(w.buf, "\ndata: "...)
+	if len(line) < chunkBytes {
+		w.buf = append(w.buf, line...)
+		return
+	}
+	_ = w.write() // the error is kept
+	w.writeChunks(line)
+}
+
+// dataLines adds data that has line ends inside, one data line for each line;
+// a reader joins them with "\n".
 func (w *Writer) dataLines(data []byte) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		w.buf = append(w.buf, "\ndata: "...)
-		w.buf = append(w.buf, line...)
+		w.dataLine(line)
 	}
 }
 
@@ -129,9 +140,16 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// write empties the buffer in chunks, each with its own deadline.
+// write empties the buffer.
 func (w *Writer) write() error {
-	for b := w.buf; len(b) > 0 && w.err == nil; {
+	w.writeChunks(w.buf)
+	w.buf = w.buf[:0]
+	return w.err
+}
+
+// writeChunks writes b in chunks, each with its own deadline.
+func (w *Writer) writeChunks(b []byte) {
+	for len(b) > 0 && w.err == nil {
 		n := min(len(b), chunkBytes)
 		w.deadline(time.Now().Add(w.stall))
 		if _, err := w.w.Write(b[:n]); err != nil {
@@ -139,11 +157,6 @@ func (w *Writer) write() error {
 		}
 		b = b[n:]
 	}
-	if cap(w.buf) > 8*chunkBytes { // one huge frame must not stay in memory
-		w.buf = nil
-	}
-	w.buf = w.buf[:0]
-	return w.err
 }
 
 // deadline sets the connection's write deadline. A response without one (a
