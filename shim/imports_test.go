@@ -39,7 +39,6 @@ var importRules = map[string][]string{
 	"shim/cli":       {"shim", "shim/...", "fakeagents", "fakeagents/..."},
 	"cmd/slidewrite": {"shim/cli"},
 
-
 	// Adapters never see each other, a run, or HTTP.
 	"shim/agent/process":   {"shim/agent"},
 	"shim/agent/claude":    {"shim/agent", "shim/agent/process", "shim/event"},
