@@ -25,8 +25,8 @@ type script struct {
 	banner   bool
 }
 
-func (t *turn) script() (s script, err error) {
-	s.hangAt = -1
+func (t *turn) script() (s *script, err error) {
+	s = &script{hangAt: -1}
 	switch h := t.knob("hang"); h {
 	case "":
 	case "first":
@@ -124,7 +124,7 @@ func (t *turn) play() error {
 }
 
 // breathe hangs or pauses between two lines and looks at what came in.
-func (t *turn) breathe(s script, written int) error {
+func (t *turn) breathe(s *script, written int) error {
 	if s.hangAt > 0 && s.hangAt == written {
 		return t.hang(true)
 	}
@@ -202,7 +202,7 @@ func (t *turn) effects(left []Effect, n int) ([]Effect, error) {
 }
 
 // playLine writes line number n of the fixture and what the knobs add.
-func (t *turn) playLine(s script, line []byte, n int) error {
+func (t *turn) playLine(s *script, line []byte, n int) error {
 	isResult := bytes.Contains(line, []byte(`"type":"result"`))
 	isState := bytes.Contains(line, []byte(`"subtype":"session_state_changed"`))
 	if isResult && s.noResult || isState && (s.noStates || s.noResult) {
@@ -231,9 +231,9 @@ func (t *turn) playLine(s script, line []byte, n int) error {
 		return err
 	}
 	if s.flood > 0 && textStart.Match(line) {
-		n := s.flood
-		t.process.knobs["flood"] = "" // once
-		return t.flood(n)
+		flood := s.flood
+		s.flood = 0 // in the first message only
+		return t.flood(flood)
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (t *turn) crash() error {
 
 // finish writes the rest of the transcript and ends as the CLI had ended:
 // when its input was closed, or by itself.
-func (t *turn) finish(s script) error {
+func (t *turn) finish(s *script) error {
 	if err := t.disk.end(); err != nil {
 		return err
 	}

@@ -238,8 +238,7 @@ func (t *turn) next(d <-chan time.Time) (message, error) {
 			return message{Type: "close"}, t.ended()
 		}
 		if m.Type == "invalid" {
-			t.code = 1
-			return m, errors.CombineErrors(errors.New("a line on stdin is not JSON"), nil)
+			return m, errors.New("a line on stdin is not JSON")
 		}
 		return m, nil
 	case s := <-t.signals:
@@ -511,14 +510,15 @@ func (t *turn) number(name string) (int, error) {
 	return n, errors.Wrapf(err, "knob %s", name)
 }
 
-// hang stops for ever. Within a turn an interrupt still ends it.
+// hang stops for ever. Within a turn requests are still answered, and an
+// interrupt ends it.
 func (t *turn) hang(interruptible bool) error {
 	for {
 		m, err := t.next(nil)
 		if err != nil {
 			return err
 		}
-		if interruptible && m.kind() == "control_request/interrupt" {
+		if interruptible && m.Type == "control_request" {
 			if err := t.unexpected(m); err != nil {
 				return err
 			}
