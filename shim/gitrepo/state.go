@@ -18,12 +18,16 @@ import (
 // Errors: ErrNone, ErrUnsafe (its hint is the command that allows the
 // repository), ErrBare; else git is missing, too old or the folder cannot be
 // read. Costs one git process.
-func Open(ctx context.Context, dir string) (*Repo, error) {
+func Open(ctx context.Context, dir string) (*Repo, error) { return OpenEnv(ctx, dir, os.Environ()) }
+
+// OpenEnv is Open for git commands that run with environ instead of this
+// process's own environment.
+func OpenEnv(ctx context.Context, dir string, environ []string) (*Repo, error) {
 	real, err := realPath(dir)
 	if err != nil {
 		return nil, errors.Wrapf(err, "open the repository at %s", dir)
 	}
-	r := &Repo{dir: real, env: gitEnv(os.Environ())}
+	r := &Repo{dir: real, env: gitEnv(environ)}
 	out, err := r.git(ctx, call{dir: real}, "rev-parse",
 		"--is-bare-repository", "--is-inside-work-tree", "--show-object-format", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")

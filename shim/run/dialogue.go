@@ -202,10 +202,10 @@ func (d *dialogue) emit(events []event.Event) {
 		case event.Start:
 			d.run.began(e)
 		case event.Error:
-			d.run.failed = true
 			if d.run.isStopping() {
 				continue
 			}
+			d.run.failed = true
 		}
 		d.tools.see(e)
 		d.run.journal.append(e)

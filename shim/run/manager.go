@@ -116,7 +116,7 @@ func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
 	if m.repo != nil {
 		return m.repo, nil
 	}
-	repo, err := gitrepo.Open(ctx, m.o.Dir)
+	repo, err := gitrepo.OpenEnv(ctx, m.o.Dir, m.o.Environ)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (m *Manager) Start(ctx context.Context, req prompt.Request) (*Run, error) {
 		m: m, agent: a, req: req, id: state.NewRunID(), kind: state.KindDesign,
 		started: m.o.Now(), stopping: make(chan struct{}), finished: make(chan struct{}),
 	}
-	lock, err := m.lock(r.id, req.Prompt, r.started)
+	lock, err := m.lock(r.id, cut(req.Prompt), r.started)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (m *Manager) open(r *Run) error {
 	r.dir = dir
 	r.record = state.Record{
 		ID: r.id, Kind: r.kind, State: state.Running, Provider: r.provider(),
-		Prompt: r.req.Prompt, StartedAt: r.started, UndoOf: r.undoOf,
+		Prompt: cut(r.req.Prompt), StartedAt: r.started, UndoOf: r.undoOf,
 	}
 	if err := m.o.Store.Note(r.record); err != nil {
 		return errors.Wrap(err, "note the run in the ledger")
@@ -217,6 +217,15 @@ func (m *Manager) open(r *Run) error {
 	m.active[r.id] = r
 	m.wg.Add(1)
 	return nil
+}
+
+// cut is as much of a prompt as the ledger keeps.
+func cut(s string) string {
+	const most = 4000 // bytes
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // unsupported is the run of a provider that cannot run: an error and done, in

@@ -41,7 +41,7 @@ type Run struct {
 	journal *journal
 
 	stopOnce sync.Once
-	stopBy   string        // valid once stopping is closed
+	stopBy   string        // valid once stopping is closed; "" = we gave up ourselves
 	stopping chan struct{} // closed when somebody wants the run to end
 	finished chan struct{} // closed after done
 
@@ -156,7 +156,7 @@ func (r *Run) execute() {
 	}
 	repo := r.openRepo(ctx)
 	before, tools, ok := r.converse(ctx, repo)
-	if r.isStopping() {
+	if r.isStopping() && r.stopBy != "" {
 		r.journal.append(event.Stopped{By: r.stopBy})
 	}
 	if before != nil {
@@ -269,7 +269,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 			before, snapErr = r.before(ctx, repo)
 		}
 		if snapErr != nil {
-			r.stop("snapshot")
+			r.stop("")
 			return
 		}
 		d.snapshotReady()
@@ -567,10 +567,10 @@ func (r *Run) end() {
 		rec.EndedAt = r.m.o.Now()
 		rec.State = state.Done
 		switch {
-		case r.isStopping():
-			rec.State = state.Stopped
 		case r.failed:
 			rec.State = state.Failed
+		case r.isStopping():
+			rec.State = state.Stopped
 		}
 	})
 	if err := r.m.o.Store.RemoveRunDir(r.id); err != nil {
