@@ -8,6 +8,7 @@ import (
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/run"
 	"github.com/slidewrite/slidewrite/shim/server"
+	"github.com/slidewrite/slidewrite/shim/server/servertest"
 )
 
 // Every sentence of the specification that says what bad input gets, against
@@ -28,7 +29,7 @@ func TestBadInput(t *testing.T) {
 		s.runs.startErr, s.runs.undo["ended"] = err, err
 		return "open", func() { s.runs.startErr, s.runs.undo["ended"] = nil, nil }
 	}
-	BadInput(t, Target{
+	servertest.BadInput(t, servertest.Target{
 		URL: s.URL, Token: testToken, Streams: streams,
 		Ended: "ended", Conflict: "conflict", Gone: "gone", Hold: hold,
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 	"github.com/slidewrite/slidewrite/shim/server"
+	"github.com/slidewrite/slidewrite/shim/server/servertest"
 	"github.com/slidewrite/slidewrite/shim/sse"
 )
 
@@ -327,6 +328,20 @@ func start(t *testing.T, change func(*server.Options)) *shim {
 	})
 	return s
 }
+
+// The requests are servertest's.
+type (
+	Call   = servertest.Call
+	Answer = servertest.Answer
+	Wire   = servertest.Wire
+)
+
+var (
+	Do     = servertest.Do
+	Dial   = servertest.Dial
+	Frames = servertest.Frames
+	Types  = servertest.Types
+)
 
 // authorized are the headers of a client that is let in.
 func authorized(more ...string) map[string]string {

@@ -1,4 +1,7 @@
-package server_test
+// Package servertest tries a shim from outside, over HTTP, as clients and
+// attackers do. BadInput holds the sentences of the specification that say
+// what bad input gets; it runs against anything that listens.
+package servertest
 
 import (
 	"bufio"
