@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/errors"
 )
@@ -86,10 +87,15 @@ func (t *taker) onlyRecased(p string, diff *treeDiff) bool {
 // them: before's rules ignored them, or they are older than the run.
 func (t *taker) notOfTheRun(ctx context.Context, diff *treeDiff) ([]string, error) {
 	added := t.appeared(diff)
+	if len(added) == 0 {
+		return nil, nil
+	}
 	ignored, err := t.ignoredBefore(ctx, t.doubtful(diff, added))
 	if err != nil {
 		return nil, err
 	}
+	now := &Snapshot{Taken: t.r.fileTime(), clock: time.Now()}
+	timesHold := !clockWentBack(t.before, now)
 	var unseen, wasIgnored, older []string
 	blind := newBlindSpots(t.before, &Snapshot{})
 	for _, p := range added {
@@ -98,7 +104,7 @@ func (t *taker) notOfTheRun(ctx context.Context, diff *treeDiff) ([]string, erro
 			unseen = append(unseen, p)
 		case ignored[p]:
 			wasIgnored = append(wasIgnored, p)
-		case t.isOlder(p, diff):
+		case timesHold && t.isOlder(p, diff):
 			older = append(older, p)
 		default:
 			continue

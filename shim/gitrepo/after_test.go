@@ -165,6 +165,22 @@ func TestFileOlderThanTheRunIsNotTheRuns(t *testing.T) {
 	equal(t, "note", notesWith(c.Notes, "older_than_run"), []string{"`d/late.txt` is older than the run: not part of the change"})
 }
 
+// A clock that is set back makes new files look older than the run.
+func TestClockSetBackDuringTheRun(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	before := r.snapshot()
+	before.Taken = before.Taken.Add(time.Minute)
+	r.write("new.txt", "agent\n")
+	r.write("a.txt", "agent\n")
+	c := r.change(before)
+	equal(t, "change", paths(c), []string{"modified a.txt", "added new.txt"})
+	before.Taken = before.Taken.Add(-2 * time.Minute) // a.txt alone would be the user's now
+	c.After.Taken = c.After.Taken.Add(-4 * time.Minute)
+	r.open().MarkYours(c, ToolLog{Complete: true})
+	equal(t, "yours", c.Files[0].Yours, false)
+}
+
 // Files in a folder that is renamed keep their times.
 func TestRenamedFolderIsTheRuns(t *testing.T) {
 	t.Parallel()

@@ -56,19 +56,20 @@ type Stat struct {
 type Snapshot struct {
 	Tree    string          `json:"tree"`
 	Head    Head            `json:"head"`
-	Taken   time.Time       `json:"taken"`             // when it was complete
+	Taken   time.Time       `json:"taken"`             // when it was complete, by the clock that stamps the repository's files
 	Unknown []string        `json:"unknown,omitempty"` // paths that could not be read or filtered, nested repositories
 	Large   map[string]Stat `json:"large,omitempty"`   // untracked files over the limits
 	Cleared []string        `json:"cleared,omitempty"` // assume-unchanged or skip-worktree paths that were on disk
 	Exclude string          `json:"exclude,omitempty"` // patterns of the repository's info/exclude
 	Notes   []Note          `json:"-"`
 
-	diff *treeDiff // from before, where SnapshotAfter has compared already
+	diff  *treeDiff // from before, where SnapshotAfter has compared already
+	clock time.Time // Taken by this process's monotonic clock
 }
 
 // Note is one sentence for the user, with a machine word.
 type Note struct {
-	Code    string // unknown_path, large_file, ignored_now, overlap, left_out, head_moved, agent_committed, eol, …
+	Code    string // unknown_path, large_file, ignored_now, ignored_before, older_than_run, overlap, left_out, head_moved, agent_committed, eol, …
 	Message string
 }
 
@@ -174,6 +175,7 @@ type Recovery struct {
 	Finished bool   // the commit or undo is done; false = rolled back
 	SHA      string // of the commit that stands
 	Notes    []Note
+	Change   *Change // of a finished undo: what it did, itself undoable
 }
 
 // The calls. Each is documented where it is written.

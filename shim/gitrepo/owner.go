@@ -18,7 +18,7 @@ const toolSlack = time.Second
 // run but outside every tool window. A shell command names no path, so its
 // window covers everything. No git process.
 func (r *Repo) MarkYours(c *Change, tools ToolLog) {
-	if !tools.Complete || !r.clocksAgree() {
+	if !tools.Complete || !r.clocksAgree() || clockWentBack(c.Before, c.After) {
 		return
 	}
 	for i := range c.Files {

@@ -64,6 +64,8 @@ func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
 	for _, f := range c.Files {
 		equal(t, f.Path+" yours", f.Yours, false)
 	}
+	r.open().MarkYours(c, ToolLog{Complete: true}) // no tool ran: only what was there and still is can be the user's
+	equal(t, "yours", []bool{c.Files[0].Yours, c.Files[1].Yours, c.Files[2].Yours}, []bool{true, false, false})
 }
 
 // The folder of an old file takes the place of another: the file's times are

@@ -105,7 +105,7 @@ func (t *taker) take(ctx context.Context) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	s.Tree, s.Taken = tree, t.r.fileTime()
+	s.Tree, s.Taken, s.clock = tree, t.r.fileTime(), time.Now()
 	for p := range t.unknown {
 		s.Unknown = append(s.Unknown, p)
 	}
@@ -117,10 +117,11 @@ func (t *taker) take(ctx context.Context) (*Snapshot, error) {
 // workingTree is the tree of what is on disk, by today's ignore rules.
 func (t *taker) workingTree(ctx context.Context) (string, error) {
 	t.exclude = t.r.excludePatterns()
-	if err := t.copyIndex(); err != nil {
+	index, err := t.copyIndex()
+	if err != nil {
 		return "", err
 	}
-	if err := t.clearHidden(ctx); err != nil {
+	if err := t.clearHidden(ctx, index); err != nil {
 		return "", err
 	}
 	if err := t.status(ctx); err != nil {
@@ -143,42 +144,32 @@ var unhashed = []string{"index.skipHash=true"}
 // env points a git command at our copy of the index.
 func (t *taker) env() []string { return []string{"GIT_INDEX_FILE=" + t.index} }
 
-// copyIndex copies the user's index with its mtime: git looks at the content of
-// every file whose mtime is not older than the index (a "racily clean" entry),
-// and a younger index would hide an edit of the same second and size.
-func (t *taker) copyIndex() error {
-	from := filepath.Join(t.r.gitDir, "index")
-	f, err := os.Open(from)
+// copyIndex copies the user's index with its mtime and returns its bytes, none
+// if nothing was ever staged. Git looks at the content of every file whose
+// mtime is not older than the index (a "racily clean" entry), and a younger
+// index would hide an edit of the same second and size.
+func (t *taker) copyIndex() ([]byte, error) {
+	f, err := os.Open(filepath.Join(t.r.gitDir, "index"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was ever staged
+		return nil, nil
 	}
 	if err != nil {
-		return errors.Wrap(err, "read the index")
+		return nil, errors.Wrap(err, "copy the index")
 	}
 	defer f.Close()
-	t.mtime, err = copyWithTime(f, t.index)
-	return err
-}
-
-// copyWithTime copies an open file to a new file of mode 0600 with its mtime,
-// and returns that.
-func copyWithTime(from *os.File, to string) (time.Time, error) {
-	info, err := from.Stat()
+	info, err := f.Stat() // of the file we read, even if git replaces it now
 	if err != nil {
-		return time.Time{}, errors.Wrapf(err, "copy %s", from.Name())
+		return nil, errors.Wrap(err, "copy the index")
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	data, err := io.ReadAll(f)
 	if err != nil {
-		return time.Time{}, errors.Wrapf(err, "copy %s", from.Name())
+		return nil, errors.Wrap(err, "copy the index")
 	}
-	_, err = io.Copy(out, from)
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
+	t.mtime = info.ModTime()
+	if err = os.WriteFile(t.index, data, 0o600); err == nil {
+		err = os.Chtimes(t.index, t.mtime, t.mtime)
 	}
-	if err == nil {
-		err = os.Chtimes(to, info.ModTime(), info.ModTime())
-	}
-	return info.ModTime(), errors.Wrapf(err, "copy %s", from.Name())
+	return data, errors.Wrap(err, "copy the index")
 }
 
 // excludePatterns are the patterns of the repository's own info/exclude, "" if
@@ -200,12 +191,8 @@ func (r *Repo) excludePatterns() string {
 // clearHidden takes the assume-unchanged and skip-worktree bits from the
 // entries of our copy whose file is on disk, or was at the run's start: status
 // would not look at them.
-func (t *taker) clearHidden(ctx context.Context) error {
-	data, err := os.ReadFile(t.index)
-	if err != nil {
-		return nil // no index: nothing is hidden
-	}
-	if hides, err := indexHides(data, t.r.hashLen()); err == nil && !hides {
+func (t *taker) clearHidden(ctx context.Context, index []byte) error {
+	if hides, err := indexHides(index, t.r.hashLen()); len(index) == 0 || err == nil && !hides {
 		return nil
 	}
 	out, err := t.r.git(ctx, call{env: t.env()}, "ls-files", "-v", "-z")
@@ -603,6 +590,15 @@ func (r *Repo) fileTime() time.Time {
 		return time.Now().Add(-time.Second).UTC()
 	}
 	return info.ModTime().UTC()
+}
+
+// clockWentBack tells whether the clock was set back between two snapshots of
+// one process: file times of the run say nothing then.
+func clockWentBack(before, after *Snapshot) bool {
+	if before.clock.IsZero() || after.clock.IsZero() {
+		return false
+	}
+	return after.Taken.Sub(before.Taken) < after.clock.Sub(before.clock)-time.Second
 }
 
 // summary is one note for all unknown paths and one for all large files.
