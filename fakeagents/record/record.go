@@ -21,6 +21,10 @@ type Options struct {
 	Log   io.Writer      // one line per scenario; nil is silent
 	Now   time.Time      // the day that is written into the comments
 
+	// Env is added to the CLI's environment, which else holds nothing of the
+	// caller's.
+	Env []string
+
 	// Isolate runs the CLI in a network namespace that has only loopback:
 	// Linux, as root. Otherwise the CLI is merely told to talk to the script
 	// model alone.

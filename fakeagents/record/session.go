@@ -39,13 +39,14 @@ const lostSession = "00000000-0000-4000-8000-000000000000"
 type workshop struct {
 	root string // real path; everything below is removed at the end
 	bin  string
+	env  []string // Options.Env
 	repo string
 	home string
 	run  string // the run's private folder
 	tmp  string
 }
 
-func newWorkshop(bin string) (*workshop, error) {
+func newWorkshop(bin string, env []string) (*workshop, error) {
 	root, err := os.MkdirTemp("", "swrec")
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -53,7 +54,7 @@ func newWorkshop(bin string) (*workshop, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{root: root, bin: bin}
+	w := &workshop{root: root, bin: bin, env: env}
 	for _, dir := range []struct {
 		path *string
 		name string
@@ -116,7 +117,7 @@ func (w *workshop) environ(sc *scriptmodel.Scenario, url string, extra []string)
 			env = append(env, k+"="+v)
 		}
 	}
-	return append(env, extra...)
+	return append(append(env, extra...), w.env...)
 }
 
 var versionRE = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
@@ -141,7 +142,7 @@ func cliVersion(ctx context.Context, bin string) (string, error) {
 // recordScenario runs sc in a fresh workshop and returns what happened as a
 // scrubbed fixture.
 func recordScenario(ctx context.Context, o Options, version string, sc *scriptmodel.Scenario) (*fakeagents.Fixture, error) {
-	w, err := newWorkshop(o.Bin)
+	w, err := newWorkshop(o.Bin, o.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -260,6 +261,10 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 	t.stderr, t.exit = stderr.Bytes(), cmd.ProcessState.ExitCode()
 	if t.exit < 0 {
 		t.signal = cmd.ProcessState.String()
+	}
+	turn := !t.plain && !sc.OnlyInit && !sc.NoResult
+	if turn && !bytes.Contains(bytes.Join(t.lines, nil), []byte(`"type":"result"`)) {
+		return nil, errors.Newf("the CLI ended (exit code %d) without a result; stderr: %s", t.exit, tail(t.stderr))
 	}
 	return t, watchErr
 }

@@ -33,8 +33,9 @@ type Scenario struct {
 	Before   string            `json:"before,omitempty"` // scenario to run first in the same session, which is then resumed
 	Lost     bool              `json:"lost,omitempty"`   // resume a session that does not exist
 	Stop     *Stop             `json:"stop,omitempty"`
-	Exec     []string          `json:"exec,omitempty"` // run this command line of the CLI instead of a turn
-	OnlyInit bool              `json:"onlyInit,omitempty"`
+	Exec     []string          `json:"exec,omitempty"`     // run this command line of the CLI instead of a turn
+	OnlyInit bool              `json:"onlyInit,omitempty"` // initialize and no turn
+	NoResult bool              `json:"noResult,omitempty"` // the CLI ends without a result line; else that is a failed recording
 
 	// What the model says.
 	Steps []Step            `json:"steps,omitempty"`
