@@ -271,15 +271,20 @@ func TestUnreadableFileIsUnknownInBothSnapshots(t *testing.T) {
 	})
 	t.Run("filter fails", func(t *testing.T) {
 		r := newRepoWith(t, map[string]string{"a.txt": "a\n", "m.locked": "m\n", "z.txt": "z\n"})
+		at := time.Now().Add(-time.Minute).Truncate(time.Second)
+		r.setTime("m.locked", at)
+		r.git("config", "core.trustctime", "false")
+		r.git("config", "core.checkStat", "minimal")
+		r.git("add", "m.locked")
 		r.write(".gitattributes", "*.locked filter=vault\n")
 		r.git("config", "filter.vault.clean", "test -e "+r.path(".git/open")+" && cat")
 		r.git("config", "filter.vault.required", "true")
 		r.write(".git/open", "")
-		at := time.Now().Add(-time.Minute).Truncate(time.Second)
-		must(os.Chtimes(r.path(".git/index"), at, at)) // git looks into every file whenever it writes the index
+		must(os.Chtimes(r.path(".git/index"), at, at)) // git looks into m.locked even when it only writes the index
 		before := r.snapshot()
 		r.remove(".git/open")
-		r.write("m.locked", "n\n") // same size: status itself runs the filter
+		r.write("m.locked", "n\n")
+		r.setTime("m.locked", at) // same size and time: status itself runs the filter
 		r.write("q.locked", "new\n")
 		r.write("a.txt", "b\n")
 		r.write("z.txt", "y\n")
