@@ -50,12 +50,17 @@ type Config struct {
 	Debug     bool
 	DebugWire bool
 
+	Timing Timing // zero = what people get
+
 	StateDir string    // "" = the user's state directory
 	Environ  []string  // nil = os.Environ()
 	Log      io.Writer // nil = nothing is logged
 	Version  string
 	Now      func() time.Time // nil = time.Now
 }
+
+// Timing is how long a run waits for what.
+type Timing = run.Timing
 
 // Shim is one server for one repository.
 type Shim struct {
@@ -111,7 +116,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 		Environ: cfg.Environ, LookPath: s.lookPath, Version: s.catalog.Version,
 		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
 		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
-		Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
+		Timing: cfg.Timing, Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
 	})
 	s.handler = server.New(s.serverOptions())
 	return s, nil

@@ -23,9 +23,6 @@ const (
 	estimateEvery = 250 * time.Millisecond
 )
 
-// silences are the times without a first line after which the user is told.
-var silences = []time.Duration{30 * time.Second, 2 * time.Minute}
-
 // dialogue is one agent process and the talk with it. Lines are read by the
 // run's goroutine; timers and the snapshot come from others: mu holds them
 // apart.
@@ -57,12 +54,16 @@ func (d *dialogue) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.do(d.conv.Open())
-	if wait := d.conv.PromptAfter(); wait > 0 {
+	wait := d.conv.PromptAfter()
+	if t := d.run.m.o.Timing.PromptAfter; wait > 0 && t > 0 {
+		wait = t
+	}
+	if wait > 0 {
 		d.after(wait, func() { d.ready = true; d.maybePrompt() })
 	} else {
 		d.ready = true
 	}
-	for _, wait := range silences {
+	for _, wait := range d.run.m.o.Timing.Silences {
 		d.after(wait, d.silent)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/prompt"
@@ -70,10 +71,34 @@ type Options struct {
 	CommitVerify      bool
 	CommitAsUser      bool
 
+	Timing Timing
+
 	Log   io.Writer // what went wrong outside of a run; nil = silent
 	Debug io.Writer // each agent message's type and subtype; nil = silent
 	Wire  io.Writer // raw agent lines; nil = silent
 	Now   func() time.Time
+}
+
+// Timing is how long a run waits for what. The zero value is what people
+// get; tests shorten it.
+type Timing struct {
+	Grace       time.Duration   // a run that is not detached goes on without a client; 0 = 5 s
+	Silences    []time.Duration // without a first line, after which the user is told; nil = 30 s, 2 min
+	PromptAfter time.Duration   // an agent that does not say it is ready gets its prompt; 0 = its adapter's
+	Stray       time.Duration   // what a run left behind gets to end by itself; 0 = 2 s
+}
+
+func (t Timing) withDefaults() Timing {
+	if t.Grace == 0 {
+		t.Grace = 5 * time.Second
+	}
+	if t.Silences == nil {
+		t.Silences = []time.Duration{30 * time.Second, 2 * time.Minute}
+	}
+	if t.Stray == 0 {
+		t.Stray = process.Grace
+	}
+	return t
 }
 
 // Manager starts runs in one repository, one at a time, and remembers them.
@@ -105,6 +130,7 @@ func NewManager(o Options) *Manager {
 	if o.MaxTurns == 0 {
 		o.MaxTurns = 40
 	}
+	o.Timing = o.Timing.withDefaults()
 	return &Manager{o: o, active: map[string]*Run{}}
 }
 

@@ -21,12 +21,6 @@ import (
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
-const (
-	// disconnectGrace is how long a run that is not detached goes on without
-	// a client.
-	disconnectGrace = 5 * time.Second
-)
-
 // Run is one prompt carried out, going on or ended.
 type Run struct {
 	m       *Manager
@@ -63,7 +57,7 @@ func (r *Run) Follow(after int64) *Follower { return r.journal.follow(after) }
 func (r *Run) Finished() <-chan struct{} { return r.finished }
 
 // Attach says that a client is there; the returned function that it went
-// away. When the last one has been gone for 5 s a run that was not asked to
+// away. When the last one has been gone for a while (5 s) a run that was not asked to
 // be detached is stopped.
 func (r *Run) Attach() (release func()) {
 	r.mu.Lock()
@@ -78,7 +72,7 @@ func (r *Run) Attach() (release func()) {
 		defer r.mu.Unlock()
 		r.clients--
 		if r.clients == 0 && !r.req.Detach && !r.journal.ended() {
-			r.leaving = time.AfterFunc(disconnectGrace, func() { r.stop("disconnect") })
+			r.leaving = time.AfterFunc(r.m.o.Timing.Grace, func() { r.stop("disconnect") })
 		}
 	})
 }
@@ -336,7 +330,7 @@ func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot
 
 // sweep ends what the run left behind and names what it lets live.
 func (r *Run) sweep(ctx context.Context, fam *process.Family) {
-	grace := process.Grace
+	grace := r.m.o.Timing.Stray
 	if r.isStopping() {
 		grace = 0
 	}

@@ -31,7 +31,13 @@ import (
 // under their names) first on PATH, and a private config directory, where the
 // shim keeps its tokens.
 func Main(m *testing.M) {
-	testscript.Main(private{m}, fakeagents.Commands(fixtures.Corpus()))
+	corpus := fixtures.Corpus()
+	if dir := os.Getenv(envVariants); dir != "" {
+		corpus = corpus.With(fakeagents.NewCorpus(os.DirFS(dir)))
+	}
+	commands := fakeagents.Commands(corpus)
+	commands[childCommand] = childMain
+	testscript.Main(private{m}, commands)
 }
 
 type private struct{ m *testing.M }
@@ -52,9 +58,12 @@ type Stage struct {
 	Root string // real path of a temporary folder; everything is below it
 	Repo string
 	Home string
-	Shim *shim.Shim
-	URL  string
-	Stop func() // ends the shim and waits for it; again: nothing
+	Shim *shim.Shim // nil when the shim is a child process
+	Stop func()     // ends the shim and waits for it; again: nothing
+
+	URL   string
+	Token string
+	child *exec.Cmd
 }
 
 // New makes the folders of a stage. The repository is empty and not a git one
@@ -81,6 +90,7 @@ func (s *Stage) Environ(extra ...string) []string {
 		"TMPDIR=" + filepath.Join(s.Root, "tmp"), "LANG=C.UTF-8", "TERM=dumb",
 		"XDG_STATE_HOME=" + s.StateHome(), "XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"),
 		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		envVariants + "=" + s.variants(), fakeagents.EnvLog + "=" + s.agentLog(),
 	}, extra...)
 }
 
@@ -112,8 +122,8 @@ func (s *Stage) Commit() {
 	}
 }
 
-// Fixture lays out a fixture's repository as the recorder had it.
-func (s *Stage) Fixture(name string) *fakeagents.Fixture {
+// Lay writes the files of a fixture's repository.
+func (s *Stage) Lay(name string) *fakeagents.Fixture {
 	s.T.Helper()
 	f, err := fixtures.Load(name)
 	if err != nil {
@@ -122,6 +132,13 @@ func (s *Stage) Fixture(name string) *fakeagents.Fixture {
 	if err := f.WriteRepo(s.Repo); err != nil {
 		s.T.Fatal(err)
 	}
+	return f
+}
+
+// Fixture lays out a fixture's repository as the recorder had it.
+func (s *Stage) Fixture(name string) *fakeagents.Fixture {
+	s.T.Helper()
+	f := s.Lay(name)
 	s.Commit()
 	return f
 }
@@ -175,18 +192,26 @@ func (s *Stage) Start(cfg shim.Config) {
 		}
 	})
 	s.T.Cleanup(s.Stop)
-	s.Shim, s.URL = sh, "http://"+addr
+	s.Shim, s.URL, s.Token = sh, "http://"+addr, sh.Token()
+}
+
+// Beside returns a stage for a further shim on the same state directory, for
+// the repository in repo: the same one, or another.
+func (s *Stage) Beside(repo string) *Stage {
+	return &Stage{T: s.T, Root: s.Root, Repo: repo, Home: s.Home, Stop: func() {}}
 }
 
 // Play starts the shim with the fake agent and a fixture. knobs are
-// "name=value", see fakeagents.KnobNames.
+// "name=value", see fakeagents.KnobNames; cfg.Environ comes on top of Environ.
 func (s *Stage) Play(name string, cfg shim.Config, knobs ...string) {
 	s.T.Helper()
-	if cfg.Environ == nil {
-		cfg.Environ = s.Environ()
-	}
-	cfg.Environ = append(cfg.Environ, fakeagents.EnvFixture+"="+name, fakeagents.EnvKnobs+"="+strings.Join(knobs, ","))
+	cfg.Environ = append(s.playing(name, knobs), cfg.Environ...)
 	s.Start(cfg)
+}
+
+// playing is an environment in which the fake agent plays a fixture.
+func (s *Stage) playing(name string, knobs []string) []string {
+	return s.Environ(fakeagents.EnvFixture+"="+name, fakeagents.EnvKnobs+"="+strings.Join(knobs, ","))
 }
 
 // Request makes a request with the token; body nil = none.
@@ -204,7 +229,7 @@ func (s *Stage) Request(ctx context.Context, method, path string, body any) *htt
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+s.Shim.Token())
+	req.Header.Set("Authorization", "Bearer "+s.Token)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
