@@ -225,6 +225,12 @@ func TestNestedRepositoryIsUnknown(t *testing.T) {
 	c = r.change(before)
 	equal(t, "change", paths(c), []string{"modified a.txt"})
 	equal(t, "files in the tree", sorted(r.tree(c.After.Tree)), []string{"a.txt"})
+
+	c, err := r.open().Change(context.Background(), before, r.snapshot()) // not taken for this run
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "change", paths(c), []string{"modified a.txt"})
 }
 
 func TestTrackedFilesInADirectoryThatBecomesARepositoryStayFollowed(t *testing.T) {
