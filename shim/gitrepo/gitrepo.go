@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,10 +28,47 @@ type Repo struct {
 	common string // absolute; equals gitDir but in a linked worktree
 	sha256 bool   // object ids are SHA-256
 	env    []string
+	temp   string // for temporary files; "" = the system's folder
 }
 
 // Top returns the real path of the working tree's top level.
 func (r *Repo) Top() string { return r.top }
+
+// SetTemp makes the repository use dir (private to the user) for temporary
+// files instead of the system's folder. Call it before anything else.
+func (r *Repo) SetTemp(dir string) { r.temp = dir }
+
+// Sweep removes the temporary files that a process left behind which was
+// killed in the middle of a call. Only the holder of the run lock may call it.
+func (r *Repo) Sweep() error {
+	left, err := filepath.Glob(filepath.Join(escapeGlob(r.gitDir), "slidewrite-clock-*"))
+	if err != nil {
+		return err
+	}
+	if r.temp != "" {
+		entries, err := os.ReadDir(r.temp)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			left = append(left, filepath.Join(r.temp, e.Name()))
+		}
+	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a path stand for itself in a pattern.
+func escapeGlob(path string) string {
+	if filepath.Separator == '\\' {
+		return path // no escapes in patterns there, and no [ or * in names we meet
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
 
 // Dir returns the real path of the folder that was opened.
 func (r *Repo) Dir() string { return r.dir }
@@ -62,6 +100,7 @@ type call struct {
 	globs   bool     // without --literal-pathspecs (check-ignore refuses it)
 	dir     string   // working directory, default r.top
 	okExits []int    // exit codes besides 0 that are an answer, not a failure
+	group   bool     // in a process group of its own, which ctx ends with SIGTERM: git does not end the hook it runs
 	hooks   bool     // with the user's core.hooksPath: to find the hooks or to run them
 }
 
@@ -93,6 +132,9 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		full = append(full, "--literal-pathspecs")
 	}
 	cmd := exec.CommandContext(ctx, "git", append(full, args...)...)
+	if c.group {
+		endAsGroup(cmd)
+	}
 	cmd.WaitDelay = 5 * time.Second // a filter that outlives git must not hold its pipes
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {

@@ -2,11 +2,15 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // hook writes an executable hook.
@@ -147,12 +151,12 @@ func TestHooksKeepRejecting(t *testing.T) {
 	r.clean()
 }
 
-// TestHooksStopped: a stop ends a hook that hangs.
+// TestHooksStopped: a stop ends a hook that hangs, the hook's process too.
 func TestHooksStopped(t *testing.T) {
 	t.Parallel()
 	skipWithoutShell(t)
 	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
-	r.hook(".git/hooks/pre-commit", "exec >/dev/null 2>&1; touch .git/started; exec sleep 30\n")
+	r.hook(".git/hooks/pre-commit", "exec >/dev/null 2>&1; echo $$ >.git/pid; mv .git/pid .git/started; exec sleep 600\n")
 	run := r.begin()
 	r.write("a.txt", "agent\n")
 	req := run.request()
@@ -167,10 +171,24 @@ func TestHooksStopped(t *testing.T) {
 			runtime.Gosched()
 		}
 	}()
-	if _, err := r.open().Commit(ctx, req); err == nil || ctx.Err() == nil {
+	if _, err := r.open().Commit(ctx, req); !errors.Is(err, context.Canceled) {
 		t.Errorf("commit: %v", err)
 	}
+	pid, err := strconv.Atoi(strings.TrimSpace(r.read(".git/started")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook, err := os.FindProcess(pid)
+	for deadline := time.Now().Add(10 * time.Second); err == nil; { // until it is gone
+		if err = hook.Signal(syscall.Signal(0)); err == nil && time.Now().After(deadline) {
+			hook.Kill()
+			t.Fatal("the hook outlives the stop")
+		}
+		runtime.Gosched()
+	}
 	equal(t, "commits", r.git("rev-list", "--count", "HEAD"), "1")
+	r.remove(".git/started")
+	r.clean()
 }
 
 // TestSign: commit.gpgSign is honoured; a signing program that fails leaves

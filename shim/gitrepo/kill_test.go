@@ -253,8 +253,10 @@ func TestKillUndo(t *testing.T) {
 			RunID: "u1", Change: run.change, Message: "Undo: green\n", Undo: true}
 		killed := job.child(t)
 		finished := !killed
+		var recovery Recovery
 		if killed {
-			recovery, recorded := job.recoverTwice(t, w)
+			var recorded bool
+			recovery, recorded = job.recoverTwice(t, w)
 			finished = recorded && recovery.Finished
 			equal(t, "notes", recovery.Notes, nil)
 		}
@@ -263,6 +265,9 @@ func TestKillUndo(t *testing.T) {
 		want := done
 		if finished {
 			want = start
+		}
+		if finished && killed {
+			equal(t, "undone", len(recovery.Change.Files), len(run.change.Files))
 		}
 		step := "undo killed at step " + strconv.Itoa(at)
 		equal(t, step+": working tree", now.disk, want.disk)

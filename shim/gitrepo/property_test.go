@@ -190,14 +190,17 @@ func (w *world) checkPath(path, headOld, before, headNew, after string) {
 }
 
 // checkWork checks (b): every file's diff is what it was, but for the paths
-// that are left out, and for --cached those whose staged part overlaps.
+// that are left out, and for --cached those whose staged part overlaps, or is
+// what the agent did too (so that it is committed now: whether the user or the
+// agent staged it cannot be told).
 func (w *world) checkWork(result *CommitResult, before, now truth, changed map[string]File, left map[string]bool) {
 	w.t.Helper()
 	overlap := strings.Join(notesWith(result.Notes, "overlap"), "\n")
 	exempt := func(header string) bool {
 		for path := range changed {
 			named := header == "a/"+path+" b/"+path || strings.Contains(header, strconv.Quote("a/"+path))
-			if named && (left[path] || strings.Contains(overlap, "`"+path+"`")) {
+			coincides := before.staged[path] == now.staged[path] && now.work.staged[header] == ""
+			if named && (left[path] || coincides || strings.Contains(overlap, "`"+path+"`")) {
 				return true
 			}
 		}

@@ -150,9 +150,16 @@ func (r *Repo) recoverUndo(ctx context.Context, in Intent) (Recovery, error) {
 	if err := u.cleanUp(); err != nil {
 		return Recovery{}, errors.Wrap(err, "recover the undo")
 	}
-	done, err := u.recoverCommit(ctx)
-	done.Finished, done.Notes = err == nil, append(notes, done.Notes...)
-	return done, err
+	change, err := u.change(ctx)
+	if err != nil {
+		return Recovery{}, err
+	}
+	done, err := u.recoverCommit(ctx, change)
+	if err != nil {
+		return Recovery{}, err
+	}
+	done.Finished, done.Change, done.Notes = true, change, append(notes, done.Notes...)
+	return done, nil
 }
 
 // resume does the operations that are left. A path that somebody changed
@@ -181,19 +188,15 @@ func (u *undoer) resume() []Note {
 }
 
 // recoverCommit finishes the undo's commit, or makes it if there is none yet.
-func (u *undoer) recoverCommit(ctx context.Context) (Recovery, error) {
+func (u *undoer) recoverCommit(ctx context.Context, change *Change) (Recovery, error) {
 	if in := u.intent.Commit; in != nil {
 		done, err := u.r.recoverCommit(ctx, u.req.RunID, *in)
 		if err != nil || done.Finished {
 			return done, err
 		}
 	}
-	if !u.intent.Committed {
+	if !u.intent.Committed || len(change.Files) == 0 {
 		return Recovery{}, nil
-	}
-	change, err := u.change(ctx)
-	if err != nil || len(change.Files) == 0 {
-		return Recovery{}, err
 	}
 	commit, err := u.commit(ctx, change)
 	var refused *Refusal
