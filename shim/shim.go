@@ -106,10 +106,14 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 			return nil, errors.Wrap(err, "make the token of this repository")
 		}
 	}
+	scratch, err := store.ScratchDir()
+	if err != nil {
+		return nil, err
+	}
 	agents := []agent.Agent{claude.New()}
 	s.catalog = catalog.New(catalog.Options{
 		Agents: agents, LookPath: s.lookPath, Environ: cfg.Environ, KeepEnv: cfg.KeepEnv, Repo: dir,
-		TempRoot: store.Dir(),
+		TempRoot: scratch, Static: later,
 	})
 	s.runs = run.NewManager(run.Options{
 		Dir: dir, Agents: agents, Off: []string{"openai", "grok", "google"}, Store: store,
@@ -120,6 +124,12 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 	})
 	s.handler = server.New(s.serverOptions())
 	return s, nil
+}
+
+// later are the providers that this version cannot run yet.
+var later = []catalog.Provider{
+	{ID: "openai", Label: "OpenAI", Error: "this version of slidewrite does not drive codex"},
+	{ID: "grok", Label: "Grok", Error: "this version of slidewrite does not drive grok"},
 }
 
 // serverOptions is what the HTTP surface is told about this shim.

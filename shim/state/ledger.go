@@ -221,13 +221,14 @@ func (s *Store) Prune(now time.Time) ([]string, error) {
 		}
 		gone = append(gone, r.ID)
 	}
-	s.removeOld(s.runsDir(), now, func(name string) bool {
+	s.removeOld(s.runsDir(), now, MaxAge, func(name string) bool {
 		return strings.HasPrefix(name, tempPrefix) || strings.HasSuffix(name, ".bad")
 	})
-	s.removeOld(s.journalsDir(), now, func(name string) bool {
+	s.removeOld(s.journalsDir(), now, MaxAge, func(name string) bool {
 		_, err := os.Lstat(s.recordPath(strings.TrimSuffix(name, ".jsonl")))
 		return errors.Is(err, os.ErrNotExist)
 	})
+	s.removeOld(s.scratchDir(), now, time.Hour, func(string) bool { return true })
 	return gone, nil
 }
 
@@ -245,16 +246,16 @@ func (s *Store) Remove(id string) error {
 	return nil
 }
 
-// removeOld removes the files of dir that match and were last written more
-// than MaxAge ago.
-func (s *Store) removeOld(dir string, now time.Time, match func(name string) bool) {
+// removeOld removes the files and folders in dir that match and were last
+// written more than age ago.
+func (s *Store) removeOld(dir string, now time.Time, age time.Duration, match func(name string) bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if fi, err := e.Info(); err == nil && now.Sub(fi.ModTime()) > MaxAge && match(e.Name()) {
-			os.Remove(filepath.Join(dir, e.Name()))
+		if fi, err := e.Info(); err == nil && now.Sub(fi.ModTime()) > age && match(e.Name()) {
+			_ = removeTree(filepath.Join(dir, e.Name()))
 		}
 	}
 }

@@ -304,3 +304,27 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+func TestPruneClearsScratch(t *testing.T) {
+	s := open(t)
+	dir, err := s.ScratchDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"discovery-old/cc-socks", "discovery-new"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "discovery-old"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prune(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "discovery-new" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

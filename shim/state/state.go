@@ -11,8 +11,10 @@
 //	repos/<key>/holder.json     who holds it
 //	repos/<key>/runs/<id>.json  the ledger, one file per run
 //	repos/<key>/journals/<id>.jsonl
+//	repos/<key>/tmp/            temporary files of the holder of the lock
 //	r/<id>/, r/<id>.lock        the private folder of a run that is going on
 //	shims/<name>.json, .lock    shims that are running now
+//	tmp/                        temporary files of no run
 //
 // <key> is a hash of the real path of the repository's top level. Whether
 // something is still alive is told by a file lock wherever possible: the
@@ -62,7 +64,7 @@ func Open(dir, repoTop string) (*Store, error) {
 	}
 	s := &Store{dir: real, top: top, runDirs: map[string]*flock.Flock{}}
 	s.own = s.repoDir(top)
-	for _, d := range []string{s.runsDir(), s.journalsDir(), s.foldersDir(), s.shimsDir()} {
+	for _, d := range []string{s.runsDir(), s.journalsDir(), s.TempDir(), s.foldersDir(), s.shimsDir()} {
 		if err := privateDir(d); err != nil {
 			return nil, err
 		}
@@ -133,7 +135,17 @@ func (s *Store) Hash() string { return hashPath(s.dir)[:12] }
 func (s *Store) repoDir(top string) string { return filepath.Join(s.dir, "repos", hashPath(top)[:24]) }
 func (s *Store) runsDir() string           { return filepath.Join(s.own, "runs") }
 func (s *Store) journalsDir() string       { return filepath.Join(s.own, "journals") }
-func (s *Store) shimsDir() string          { return filepath.Join(s.dir, "shims") }
+
+func (s *Store) scratchDir() string { return filepath.Join(s.dir, "tmp") }
+
+// ScratchDir is for temporary files that belong to no run; what a killed
+// process left there is cleared away after an hour.
+func (s *Store) ScratchDir() (string, error) { return s.scratchDir(), privateDir(s.scratchDir()) }
+
+// TempDir is for temporary files of the run that holds the repository's lock.
+func (s *Store) TempDir() string { return filepath.Join(s.own, "tmp") }
+
+func (s *Store) shimsDir() string { return filepath.Join(s.dir, "shims") }
 
 // foldersDir has a name of one letter because paths of sockets below it must
 // stay short.
