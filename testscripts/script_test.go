@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,13 +246,15 @@ func (bg *background) kill() {
 	}
 }
 
-// shim-down stops the shim as Ctrl-C does. It must exit with 0.
+// shim-down [TERM | HUP] stops the shim as Ctrl-C does, or by another signal.
+// It must exit with 0.
 func shimDown(ts *testscript.TestScript, neg bool, args []string) {
 	bg := ts.Value(shimKey{}).(*background)
-	if neg || len(args) != 0 || bg.cmd == nil {
-		ts.Fatalf("usage: shim-down, after shim-up")
+	signal, ok := map[string]os.Signal{"": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[strings.Join(args, " ")]
+	if neg || !ok || bg.cmd == nil {
+		ts.Fatalf("usage: shim-down [TERM | HUP], after shim-up")
 	}
-	ts.Check(bg.cmd.Process.Signal(os.Interrupt))
+	ts.Check(bg.cmd.Process.Signal(signal))
 	select {
 	case err := <-bg.exited:
 		bg.cmd = nil
@@ -259,7 +262,7 @@ func shimDown(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("the shim ended with %v\n%s", err, ts.ReadFile(bg.stderr))
 		}
 	case <-time.After(patience):
-		ts.Fatalf("the shim goes on %v after Ctrl-C", patience)
+		ts.Fatalf("the shim goes on %v after %v", patience, signal)
 	}
 }
 

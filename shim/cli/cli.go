@@ -75,9 +75,6 @@ func programName(args []string) string {
 func Run(p Process) int {
 	a := &app{Process: p, fromEnv: map[string]bool{}}
 	err := a.root().Run(context.Background(), append([]string{"slidewrite"}, spell(p.Args)...))
-	if err == nil {
-		err = a.badEnv
-	}
 	return a.report(err)
 }
 
@@ -116,6 +113,7 @@ func (a *app) root() *urfave.Command {
 	}
 	for _, c := range append([]*urfave.Command{root}, root.Commands...) {
 		c.OnUsageError = badFlag
+		c.Before = func(ctx context.Context, _ *urfave.Command) (context.Context, error) { return ctx, a.badEnv }
 	}
 	return root
 }
@@ -213,6 +211,9 @@ func (a *app) interruptible(ctx context.Context) (ended context.Context, quit <-
 	}()
 	return ended, twice, sync.OnceFunc(func() { cancel(); close(released) })
 }
+
+// errInterrupted is the end by a signal of something that had nothing to stop.
+var errInterrupted = errors.New("interrupted")
 
 // errQuit is the end by a second signal.
 var errQuit = errors.WithHint(errors.New("quit before everything was stopped"),

@@ -19,9 +19,6 @@ import (
 
 // runConfig reads the flags that shape a run.
 func (a *app) runConfig(cmd *urfave.Command) (shim.Config, error) {
-	if a.badEnv != nil {
-		return shim.Config{}, a.badEnv
-	}
 	debug, _ := cmd.Value("debug").(debugLevel)
 	c := shim.Config{
 		Repo:              cmd.String("repo"),

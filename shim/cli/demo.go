@@ -51,7 +51,7 @@ func (a *app) demoCommand() *urfave.Command {
 			select {
 			case err := <-told:
 				if ctx.Err() != nil {
-					return errors.New("the demo was interrupted")
+					return errInterrupted
 				}
 				return err
 			case <-quit:

@@ -93,19 +93,38 @@ func (a *app) prompt(args []string) (string, error) {
 	const fix = `slidewrite design "make the button green"`
 	text := strings.Join(args, " ")
 	if text == "-" {
-		data, err := io.ReadAll(io.LimitReader(a.Stdin, maxPrompt+1))
-		if err != nil {
-			return "", errors.Wrap(err, "read the prompt from stdin")
+		var err error
+		if text, err = a.readPrompt(); err != nil {
+			return "", err
 		}
-		if len(data) > maxPrompt {
-			return "", usage("shorten it, or name a file for the agent to read", "the prompt is over 64 MiB")
-		}
-		text = string(data)
 	}
 	if strings.TrimSpace(text) == "" {
 		return "", usage(fix, "there is no prompt")
 	}
 	return text, nil
+}
+
+// readPrompt reads stdin to its end; a signal ends the waiting.
+func (a *app) readPrompt() (string, error) {
+	var data []byte
+	var err error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		data, err = io.ReadAll(io.LimitReader(a.Stdin, maxPrompt+1))
+	}()
+	select {
+	case <-read:
+	case <-a.Signals:
+		return "", errInterrupted
+	}
+	if err != nil {
+		return "", errors.Wrap(err, "read the prompt from stdin")
+	}
+	if len(data) > maxPrompt {
+		return "", usage("shorten it, or name a file for the agent to read", "the prompt is over 64 MiB")
+	}
+	return string(data), nil
 }
 
 // design starts a run and shows it to its end.
@@ -252,6 +271,8 @@ func (a *app) undoCommand() *urfave.Command {
 				return err
 			}
 			defer r.close()
+			ctx, _, release := a.interruptible(ctx)
+			defer release()
 			return a.undo(ctx, r, cmd.Args().First(), cmd.Bool("json"))
 		},
 	}
