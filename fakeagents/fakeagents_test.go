@@ -390,13 +390,16 @@ func TestEveryPlayableFixturePlays(t *testing.T) {
 		t.Run(strings.TrimPrefix(f.Name, "claude/"), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, f.Name)
-			extra := []string{}
+			session := "11111111-2222-4333-8444-555555555555"
+			v := fakeagents.Values{Repo: b.repo, Session: session, Now: time.Now()}
+			var argv []string // as it was recorded: the check must accept what the shim passes
+			for _, arg := range f.Argv {
+				argv = append(argv, string(v.FillText([]byte(arg))))
+			}
 			if len(f.Before) > 0 {
-				session := "11111111-2222-4333-8444-555555555555"
-				if err := f.SeedDisk(filepath.Join(b.home, ".claude"), fakeagents.Values{Repo: b.repo, Session: session, Now: time.Now()}); err != nil {
+				if err := f.SeedDisk(filepath.Join(b.home, ".claude"), v); err != nil {
 					t.Fatal(err)
 				}
-				extra = []string{"--resume", session}
 			}
 			for _, e := range f.Effects {
 				if e.Run != nil {
@@ -404,7 +407,7 @@ func TestEveryPlayableFixturePlays(t *testing.T) {
 					break
 				}
 			}
-			playAll(t, b, f, args(extra...))
+			playAll(t, b, f, argv)
 			for _, e := range f.Effects {
 				checkEffect(t, b, e)
 			}

@@ -2,9 +2,11 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path/filepath"
-	"sort"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,7 +48,7 @@ func (w *workshop) fixture(f *fakeagents.Fixture, t *transcript, resume string) 
 			files[i].Data = s.Scrub(files[i].Data)
 		}
 	}
-	f.Effects = atResults(t.effects, t.lines)
+	f.Effects = placed(t.seen, t.lines)
 	return f, nil
 }
 
@@ -61,36 +63,90 @@ func encodeFolder(path string) string {
 	}, filepath.ToSlash(path))
 }
 
-// atResults puts each effect right before the line that reports it: the first
-// tool result, from the line where the change was seen on, that names the
-// file, else the first at all. Recording again then gives the same numbers
-// although the moment of seeing differs.
-func atResults(effects []fakeagents.Effect, lines [][]byte) []fakeagents.Effect {
-	for i, e := range effects {
-		effects[i].After = resultFor(e, lines) - 1
+// placed turns sightings into effects, each right before the line that
+// reports it. Recording again then gives the same numbers although the moment
+// of seeing differs; a file that was seen half written is one effect.
+func placed(seen []sighting, lines [][]byte) []fakeagents.Effect {
+	tools := toolNames(lines)
+	var merged []sighting
+	for _, s := range seen {
+		s.lines = resultFor(s, lines, tools) - 1
+		if i := sameSpot(merged, s); i >= 0 {
+			merged[i].after = s.after
+			continue
+		}
+		merged = append(merged, s)
 	}
-	sort.SliceStable(effects, func(i, j int) bool { return effects[i].After < effects[j].After })
-	return effects
+	slices.SortStableFunc(merged, func(a, b sighting) int {
+		if a.lines != b.lines || a.run != nil && b.run != nil {
+			return cmp.Compare(a.lines, b.lines)
+		}
+		if (a.run == nil) != (b.run == nil) { // a commit comes after the files it holds
+			return cmp.Compare(len(a.run), len(b.run))
+		}
+		return cmp.Compare(a.path, b.path)
+	})
+	var out []fakeagents.Effect
+	for _, s := range merged {
+		if s.run == nil && sameFile(s.before, s.after) {
+			continue // it came and went
+		}
+		e := s.effect()
+		e.After = s.lines
+		out = append(out, e)
+	}
+	return out
 }
 
-// resultFor returns the number of the line, counted from 1, that e belongs
-// in front of. e.After is the number of lines that had been read.
-func resultFor(e fakeagents.Effect, lines [][]byte) int {
+// sameSpot finds an earlier sighting of the path at the same line.
+func sameSpot(merged []sighting, s sighting) int {
+	for i, m := range merged {
+		if s.run == nil && m.run == nil && m.path == s.path && m.lines == s.lines {
+			return i
+		}
+	}
+	return -1
+}
+
+var (
+	toolUse    = regexp.MustCompile(`\{"type":"tool_use","id":"([^"]+)","name":"([^"]+)"`)
+	toolResult = regexp.MustCompile(`"tool_use_id":"([^"]+)"`)
+)
+
+// readers are tools whose result names files that they did not change.
+var readers = map[string]bool{"Read": true, "Glob": true, "Grep": true}
+
+// toolNames maps the ids of tool calls to the tools' names.
+func toolNames(lines [][]byte) map[string]string {
+	names := map[string]string{}
+	for _, line := range lines {
+		for _, m := range toolUse.FindAllSubmatch(line, -1) {
+			names[string(m[1])] = string(m[2])
+		}
+	}
+	return names
+}
+
+// resultFor returns the number of the line, counted from 1, that reports the
+// change: from where it was seen on, the first result of a tool that names
+// the file, else the first result at all. Without one it is where it was seen.
+func resultFor(s sighting, lines [][]byte, tools map[string]string) int {
 	first := 0
-	for n := max(e.After, 1); n <= len(lines); n++ {
+	for n := max(s.lines, 1); n <= len(lines); n++ {
 		line := lines[n-1]
-		if !bytes.Contains(line, []byte(`"type":"tool_result"`)) {
+		id := toolResult.FindSubmatch(line)
+		if id == nil || !bytes.Contains(line, []byte(`"type":"tool_result"`)) || readers[tools[string(id[1])]] {
 			continue
 		}
 		if first == 0 {
 			first = n
 		}
-		if e.Path != "" && bytes.Contains(line, []byte(jsonText(e.Path))) {
+		if s.path != "" && bytes.Contains(line, []byte(jsonText(s.path))) {
 			return n
 		}
 	}
 	if first == 0 {
-		return max(e.After, 1)
+		return max(s.lines, 1)
 	}
 	return first
 }

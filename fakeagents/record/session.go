@@ -204,15 +204,15 @@ func (w *workshop) runBefore(ctx context.Context, version, name string) (string,
 
 // transcript is one run of the CLI as it was seen.
 type transcript struct {
-	args    []string
-	port    int
-	stdin   []fakeagents.Input
-	lines   [][]byte // each with its newline
-	stderr  []byte
-	exit    int
-	signal  string
-	effects []fakeagents.Effect
-	plain   bool // a command, not a turn
+	args   []string
+	port   int
+	stdin  []fakeagents.Input
+	lines  [][]byte // each with its newline
+	stderr []byte
+	exit   int
+	signal string
+	seen   []sighting
+	plain  bool // a command, not a turn
 }
 
 // play runs the CLI once against sc.
@@ -372,22 +372,20 @@ func (w *watcher) close() {
 	_ = w.stdin.Close()
 }
 
-// look notes what changed since it last looked. The change was made before
-// the line just read was written, or just after; the effects are put in
-// front of the next tool result later.
+// look notes what changed since it last looked. It is called at every line: a
+// change is then never seen after the line that reports it, only before, as
+// the CLI may be ahead of us. Where it belongs is settled at the end, see
+// placed.
 func (w *watcher) look() error {
 	now, err := readTree(w.repo)
 	if err != nil {
 		return err
 	}
-	effects, err := now.effects(w.seen, w.repo)
+	seen, err := now.changes(w.seen, w.repo, len(w.t.lines))
 	if err != nil {
 		return err
 	}
-	for _, e := range effects {
-		e.After = len(w.t.lines)
-		w.t.effects = append(w.t.effects, e)
-	}
+	w.t.seen = append(w.t.seen, seen...)
 	w.seen = now
 	return nil
 }

@@ -117,32 +117,45 @@ func (t tree) list() []fakeagents.File {
 	return files
 }
 
-// effects returns what turns old into t, with After unset. dir is asked for
-// the commit when HEAD moved.
-func (t tree) effects(old tree, dir string) ([]fakeagents.Effect, error) {
-	var out []fakeagents.Effect
+// sighting is one change of one path as it was seen: after how many lines,
+// and what stood there before and after. A nil file was not there.
+type sighting struct {
+	lines         int
+	path          string
+	before, after *fakeagents.File
+	run           []string // a git command instead
+}
+
+// changes returns what turns old into t, seen after that many lines. dir is
+// asked for the commit when HEAD moved.
+func (t tree) changes(old tree, dir string, lines int) ([]sighting, error) {
+	var out []sighting
 	for _, path := range union(old.files, t.files) {
-		before, was := old.files[path]
-		after, is := t.files[path]
-		switch {
-		case !is:
-			out = append(out, fakeagents.Effect{Path: path, Delete: true})
-		case !was || !sameFile(before, after):
-			out = append(out, change(before, after, was))
+		s := sighting{lines: lines, path: path}
+		if f, ok := old.files[path]; ok {
+			s.before = &f
+		}
+		if f, ok := t.files[path]; ok {
+			s.after = &f
+		}
+		if !sameFile(s.before, s.after) {
+			out = append(out, s)
 		}
 	}
 	if t.head != old.head {
-		commit, err := commitEffect(dir, old.head)
+		commands, err := commitCommands(dir, old.head)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, commit...)
+		for _, run := range commands {
+			out = append(out, sighting{lines: lines, run: run})
+		}
 	}
 	return out, nil
 }
 
-// commitEffect says how the agent's own commit is made again.
-func commitEffect(dir, old string) ([]fakeagents.Effect, error) {
+// commitCommands says how the agent's own commit is made again.
+func commitCommands(dir, old string) ([][]string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
 		out, err := cmd.Output()
@@ -162,10 +175,7 @@ func commitEffect(dir, old string) ([]fakeagents.Effect, error) {
 	}
 	paths := strings.Split(strings.TrimSuffix(names, "\x00"), "\x00")
 	commit := []string{"git", "-c", "user.name=Agent", "-c", "user.email=a@b.c", "commit", "-q", "-m", strings.TrimSpace(subject), "--"}
-	return []fakeagents.Effect{
-		{Run: append([]string{"git", "add", "--"}, paths...)},
-		{Run: append(commit, paths...)},
-	}, nil
+	return [][]string{append([]string{"git", "add", "--"}, paths...), append(commit, paths...)}, nil
 }
 
 func union(a, b map[string]fakeagents.File) []string {
@@ -182,21 +192,33 @@ func union(a, b map[string]fakeagents.File) []string {
 	return paths
 }
 
-func sameFile(a, b fakeagents.File) bool {
+func sameFile(a, b *fakeagents.File) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
 	return a.Symlink == b.Symlink && a.Mode == b.Mode && bytes.Equal(a.Data, b.Data)
 }
 
-// change says how before becomes after; was is whether it was there.
-func change(before, after fakeagents.File, was bool) fakeagents.Effect {
-	e := fakeagents.Effect{Path: after.Path}
-	if after.Symlink {
+// effect says how before becomes after.
+func (s sighting) effect() fakeagents.Effect {
+	e := fakeagents.Effect{Path: s.path}
+	before, after := s.before, s.after
+	switch {
+	case s.run != nil:
+		e.Run = s.run
+		return e
+	case after == nil:
+		e.Delete = true
+		return e
+	case after.Symlink:
 		e.Symlink = string(after.Data)
 		return e
 	}
-	if was && !before.Symlink && before.Mode != after.Mode || !was && after.Mode != 0o644 {
+	was := before != nil && !before.Symlink // a plain file stood there
+	if was && before.Mode != after.Mode || !was && after.Mode != 0o644 {
 		e.Mode = fmt.Sprintf("%04o", after.Mode)
 	}
-	if was && !before.Symlink && bytes.Equal(before.Data, after.Data) {
+	if was && bytes.Equal(before.Data, after.Data) {
 		return e // the mode alone
 	}
 	if !utf8.Valid(after.Data) || bytes.IndexByte(after.Data, 0) >= 0 {
@@ -204,7 +226,7 @@ func change(before, after fakeagents.File, was bool) fakeagents.Effect {
 		e.Base64 = &data
 		return e
 	}
-	if was && !before.Symlink && e.Mode == "" {
+	if was && e.Mode == "" {
 		if r, ok := replacement(string(before.Data), string(after.Data)); ok {
 			e.Replace = []fakeagents.Replace{r}
 			return e
