@@ -56,6 +56,9 @@ func Main() int {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signal.Notify(signals, ends...)
+	// A closed stdout shall be an error that stops the run, not the end of
+	// this process. (Ignoring the signal would be inherited by the agent.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return Run(Process{
 		Args: os.Args, Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

@@ -139,21 +139,50 @@ func (a *app) design(ctx context.Context, r runner, body designBody, raw bool) e
 	go func() { shown <- a.show(ctx, s, raw) }()
 	select {
 	case err := <-shown:
+		if errors.Is(err, errOutput) { // nobody reads: nobody wants it to go on
+			err = errors.CombineErrors(err, s.stop(ctx))
+		}
 		return err
 	case <-stopping.Done():
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := s.stop(ctx); err != nil {
-		return errors.Wrap(err, "stop the run")
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop(ctx) }()
+	for {
+		select {
+		case err := <-stopped:
+			if err != nil {
+				return errors.Wrap(err, "stop the run")
+			}
+			stopped = nil
+		case err := <-shown:
+			return err
+		case <-quit:
+			return errQuit
+		}
 	}
-	select {
-	case err := <-shown:
-		return err
-	case <-quit:
-		return errQuit
+}
+
+// errOutput is a stdout that takes nothing any more, as of `design | head`.
+var errOutput = errors.New("the output cannot be written")
+
+// output remembers the first error of the writer below it.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
 	}
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.err = errors.Mark(errors.Wrap(err, "write the run's events"), errOutput)
+	}
+	return n, err
 }
 
 // batch is what a stream delivered.
@@ -166,7 +195,8 @@ type batch struct {
 func (a *app) show(ctx context.Context, s stream, raw bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out := &renderer{out: a.Stdout, colour: a.colours(a.Stdout)}
+	stdout := &output{w: a.Stdout}
+	out := &renderer{out: stdout, colour: a.colours(a.Stdout)}
 	ticks := make(<-chan time.Time)
 	if a.terminal(a.Stderr) && !raw {
 		out.progress = &progress{w: a.Stderr, began: time.Now()}
@@ -196,28 +226,31 @@ func (a *app) show(ctx context.Context, s stream, raw bool) error {
 			if b.err != nil {
 				return out.finish(b.err)
 			}
-			if err := a.print(out, b.frames, raw); err != nil {
+			if err := out.print(b.frames, raw); err != nil {
 				return err
+			}
+			if stdout.err != nil {
+				return stdout.err
 			}
 		}
 	}
 }
 
 // print writes frames: as they are, or as text.
-func (a *app) print(out *renderer, frames []run.Frame, raw bool) error {
+func (r *renderer) print(frames []run.Frame, raw bool) error {
 	for _, f := range frames {
+		if raw {
+			fmt.Fprintf(r.out, "%s\n", f.Data)
+		}
 		e, err := event.Decode(f.Data)
 		if err != nil {
 			return errors.Wrap(err, "read the run's events")
 		}
 		if raw {
-			out.note(e)
-			if _, err := fmt.Fprintf(a.Stdout, "%s\n", f.Data); err != nil {
-				return err
-			}
-			continue
+			r.note(e)
+		} else {
+			r.event(e)
 		}
-		out.event(e)
 	}
 	return nil
 }

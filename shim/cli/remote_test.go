@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -187,6 +188,33 @@ func TestCtrlC(t *testing.T) {
 				t.Errorf("printed %q", stdout)
 			}
 		})
+	}
+}
+
+// TestNobodyReads: when stdout takes nothing any more, the run is stopped.
+func TestNobodyReads(t *testing.T) {
+	stopped := make(chan struct{})
+	r := shimOf(t, map[string]http.HandlerFunc{
+		"POST /design": func(w http.ResponseWriter, q *http.Request) {
+			frames(w, 1, `{"type":"start","runId":"r7","sessionId":"s","provider":"anthropic","model":""}`, `{"type":"delta","text":"x","messageId":"m"}`)
+			w.(http.Flusher).Flush()
+			<-stopped
+		},
+		"POST /runs/r7/stop": func(w http.ResponseWriter, q *http.Request) { close(stopped) },
+	})
+	for _, raw := range []bool{false, true} {
+		stopped = make(chan struct{})
+		a, _, _ := testApp(nil)
+		read, write := io.Pipe()
+		read.Close() // as head does once it has enough
+		a.Stdout = write
+		err := a.design(t.Context(), r, designBody{Prompt: "x"}, raw)
+		if !errors.Is(err, io.ErrClosedPipe) || a.report(err) != exitFailed {
+			t.Errorf("got %v", err)
+		}
+		if !closed(stopped) {
+			t.Error("the run was not stopped")
+		}
 	}
 }
 
