@@ -24,6 +24,7 @@
 //	catalog         models and sign-in of the providers, cached
 //	run             the story of one run; knows no HTTP and no concrete agent
 //	server          HTTP in, nothing decided there
+//	server/servertest tries a shim over HTTP as clients and attackers do
 //	shim            wires the above; the only one that names adapters
 //	cli             the command line
 //	shimtest        a shim, a repository and a fake agent, for tests only
