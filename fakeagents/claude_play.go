@@ -36,10 +36,8 @@ func (t *turn) script() (s *script, err error) {
 			return s, errors.Wrap(err, "knob hang")
 		}
 	}
-	if p := t.knob("pace"); p != "" {
-		if s.pace, err = time.ParseDuration(p); err != nil {
-			return s, errors.Wrap(err, "knob pace")
-		}
+	if s.pace, err = t.duration("pace"); err != nil {
+		return s, err
 	}
 	for _, k := range []struct {
 		name string
@@ -332,8 +330,8 @@ func (t *turn) finish(s *script) error {
 	for _, in := range t.fixture.Stdin {
 		waits = waits || in.Close
 	}
-	if waits && !t.eof {
-		if err := t.await("close"); err != nil {
+	if waits {
+		if err := t.closed(); err != nil {
 			return err
 		}
 	}

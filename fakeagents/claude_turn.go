@@ -398,10 +398,22 @@ func (t *turn) interrupted(id string) error {
 		return err
 	}
 	t.code = 1 // the last result is an error
-	if err := t.await("close"); err != nil {
+	if err := t.closed(); err != nil {
 		return err
 	}
 	return errEnded
+}
+
+// closed waits for the end of input, and then as long as linger says.
+func (t *turn) closed() error {
+	if !t.eof {
+		if err := t.await("close"); err != nil {
+			return err
+		}
+	}
+	linger, err := t.duration("linger")
+	time.Sleep(linger)
+	return err
 }
 
 // aborted writes the tidy end of a turn that was cancelled, by the shapes of
@@ -508,6 +520,16 @@ func (t *turn) number(name string) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	return n, errors.Wrapf(err, "knob %s", name)
+}
+
+// duration reads a knob that is a time, 0 when absent.
+func (t *turn) duration(name string) (time.Duration, error) {
+	v := t.knob(name)
+	if v == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(v)
+	return d, errors.Wrapf(err, "knob %s", name)
 }
 
 // hang stops for ever. Within a turn requests are still answered, and an

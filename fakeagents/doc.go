@@ -59,5 +59,39 @@
 //
 // # The fake
 //
-// See Main, Knobs and the environment variables beside them.
+// Commands (for testscript.Main and the argv0 dispatch) and Main play a CLI.
+// What it demands, each with exit code 2 and the reason on stderr: the command
+// line of a turn flag by flag for the version it plays, nothing of the scrub
+// list in the environment, the run's marker and private temporary folder, and a
+// user message whose text is last and begins with a newline. Then it replays a
+// fixture: waits where the CLI had been written to, makes the effects in the
+// working directory right before the line that reports them, writes the
+// transcript where the CLI would, answers an interrupt, ends when its input
+// does. A session is resumed when its transcript exists; an unknown one is one
+// error line.
+//
+// Which fixture: EnvFixture, or the prompt (EnvVersion then says the version;
+// the prompts of the scenarios are told apart on purpose). EnvKnobs makes it
+// misbehave, see KnobNames; EnvLog shows what it was started with and told.
+//
+// # In a test
+//
+//	func TestMain(m *testing.M) { testscript.Main(m, fakeagents.Commands(fixtures.Corpus())) }
+//
+//	runs, err := fixtures.Playable("claude")   // every real and made turn
+//	for _, f := range runs {
+//		f.WriteRepo(dir)                        // then commit what is not ignored; no file: an unborn branch
+//		f.SeedDisk(configDir, values)           // when len(f.Before) > 0: resume values.Session
+//		t.Setenv(fakeagents.EnvFixture, f.Name)
+//		// post f.Prompt(); when f.Interrupted(), stop the run once the turn runs
+//	}
+//
+// A mapper alone reads f.Filled(values), of captured fixtures too.
+//
+// # A new case
+//
+// Recorded: add scriptmodel/scenarios/<name>.json and record it with each
+// version ("slidewrite record --agent claude --bin PATH --run '^name$'", or
+// record/cmd). By hand: a txtar in made/ whose comment says "Made because …".
+// Both say "Guards: …".
 package fakeagents

@@ -101,6 +101,17 @@ func (f *Fixture) IsRun() bool {
 	return false
 }
 
+// Interrupted is whether the turn was interrupted: the fake waits for that at
+// the same line.
+func (f *Fixture) Interrupted() bool {
+	for _, in := range f.Stdin {
+		if in.kind() == "control_request/interrupt" {
+			return true
+		}
+	}
+	return false
+}
+
 // Lines returns the stdout lines without their newlines. A last line without
 // a newline is one of them.
 func (f *Fixture) Lines() [][]byte {

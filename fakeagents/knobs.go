@@ -15,6 +15,7 @@ var knobNames = map[string]string{
 	"hang":            "stop for ever: \"initialize\" (before it is answered), \"first\" (before the first line of the turn) or the number of a stdout line (after it)",
 	"ignore_signals":  "1: ignore SIGINT, SIGTERM and SIGHUP, and the interrupt request",
 	"ignore_close":    "1: do not exit when stdin is closed",
+	"linger":          "duration to live on after stdin was closed, as the CLI does after a command with children",
 	"grandchild":      "leave a process behind: \"setsid\" (own session), \"stdout\" (own session, holding our stdout), \"daemon\" (double fork), \"unmarked\" (own session, empty environment), \"listener\" (own session, listening on a TCP port), \"unix-listener\" (the same on a Unix socket)",
 	"grandchild_pid":  "file that the grandchild writes its process id to; a second line holds the address it listens on",
 	"half_line":       "number of the stdout line of which only the first half is written, then the process exits with 0",

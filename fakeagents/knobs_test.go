@@ -53,6 +53,15 @@ func TestKnobPace(t *testing.T) {
 	}
 }
 
+func TestKnobLinger(t *testing.T) {
+	k := knobbed(t, textCase, "linger=100ms").opened(args()...)
+	k.until(`"state":"idle"`)
+	began := time.Now()
+	if o := k.end(); o.code != 0 || time.Since(began) < 100*time.Millisecond {
+		t.Errorf("exit %d after %v", o.code, time.Since(began))
+	}
+}
+
 func TestKnobHangBeforeInitialize(t *testing.T) {
 	k := knobbed(t, textCase, "hang=initialize").start(args()...)
 	k.initialize()

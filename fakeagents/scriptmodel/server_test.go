@@ -345,8 +345,8 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// Every scenario file loads, says what it is for, and two that are played by
-// prompt can be told apart by the fixtures they make.
+// Every scenario file loads and says what it is for, and no prompt stands
+// within another: the fake finds the fixture by the prompt.
 func TestScenarios(t *testing.T) {
 	all, err := scriptmodel.Names()
 	if err != nil {
@@ -355,11 +355,20 @@ func TestScenarios(t *testing.T) {
 	if len(all) < 40 {
 		t.Errorf("only %d scenarios", len(all))
 	}
+	prompts := map[string]string{}
 	for _, name := range all {
 		sc, err := scriptmodel.Load(name)
 		if err != nil {
 			t.Error(err)
 			continue
+		}
+		for other, prompt := range prompts {
+			if sc.Prompt != "" && (strings.Contains(prompt, sc.Prompt) || strings.Contains(sc.Prompt, prompt)) {
+				t.Errorf("%s and %s have prompts that cannot be told apart", name, other)
+			}
+		}
+		if sc.Prompt != "" {
+			prompts[name] = sc.Prompt
 		}
 		if sc.Before != "" && !slices.Contains(all, sc.Before) {
 			t.Errorf("%s: no scenario %q to run before", name, sc.Before)
