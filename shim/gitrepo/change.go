@@ -217,8 +217,8 @@ const maxPathArgs = 16 << 10
 // Diff is the unified diff of two trees for people: "a/" and "b/" prefixes,
 // three lines of context, no renames, no colour, no external diff or text
 // conversion, whatever the user's configuration says; "Binary files differ"
-// for binaries. paths limits it, none means all. Costs one git process (more
-// for very many paths).
+// for binaries. paths limits it, none means all; trees that were dropped are
+// ErrGone. Costs one git process (more for very many paths).
 func (r *Repo) Diff(ctx context.Context, beforeTree, afterTree string, paths []string) ([]byte, error) {
 	args := []string{"diff-tree", "-r", "-p", "-U3", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none", beforeTree, afterTree, "--"}
@@ -226,11 +226,20 @@ func (r *Repo) Diff(ctx context.Context, beforeTree, afterTree string, paths []s
 	for _, some := range chunks(paths, maxPathArgs) {
 		out, err := r.git(ctx, call{}, append(args[:len(args):len(args)], some...)...)
 		if err != nil {
-			return nil, errors.Wrap(err, "show the change")
+			return nil, r.goneOr(ctx, errors.Wrap(err, "show the change"), beforeTree, afterTree)
 		}
 		diff.Write(out)
 	}
 	return diff.Bytes(), nil
+}
+
+// goneOr is ErrGone when one of the trees no longer exists, else err.
+func (r *Repo) goneOr(ctx context.Context, err error, trees ...string) error {
+	out, checkErr := r.git(ctx, call{stdin: []byte(strings.Join(trees, "\n") + "\n")}, "cat-file", "--batch-check=%(objecttype)")
+	if checkErr == nil && strings.Count(string(out), "tree\n") < len(trees) { // "<id> missing"
+		return ErrGone
+	}
+	return err
 }
 
 // chunks splits sorted paths into lists of at most size bytes each; no paths
