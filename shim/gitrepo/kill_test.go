@@ -386,6 +386,7 @@ func killRandom(t *testing.T, seed uint64) {
 	if job.child(t) {
 		recovery, recorded := job.recoverTwice(t, w)
 		finished = recorded && recovery.Finished
+		equal(t, "notes of the undo", notesWith(recovery.Notes, "overlap"), nil)
 	}
 	if finished {
 		w.sameDisk(start.disk)

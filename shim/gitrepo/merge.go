@@ -34,7 +34,8 @@ func (m *merger) close() {
 
 // merge3 carries the step base → theirs over to ours. ok is false on overlap:
 // both changed the same lines (or adjacent ones), or one is not a text file.
-// Modes merge apart from content.
+// Modes merge apart from content. Where both did the very same to one of the
+// two but not to the other, that is overlap as well: whose it is cannot be told.
 func (m *merger) merge3(base, ours, theirs Entry) (merged Entry, ok bool, err error) {
 	switch {
 	case ours == base:
@@ -45,8 +46,12 @@ func (m *merger) merge3(base, ours, theirs Entry) (merged Entry, ok bool, err er
 		return Entry{}, false, nil
 	}
 	mode := ours.Mode
-	if ours.Mode == base.Mode {
+	switch base.Mode {
+	case ours.Mode:
 		mode = theirs.Mode
+	case theirs.Mode:
+	default:
+		return Entry{}, false, nil
 	}
 	oid, ok, err := m.mergeText(base.OID, ours.OID, theirs.OID)
 	return Entry{Mode: mode, OID: oid}, ok, err
@@ -63,8 +68,10 @@ func (m *merger) mergeText(base, ours, theirs string) (oid string, ok bool, err 
 	switch {
 	case ours == base:
 		return theirs, true, nil
-	case theirs == base, ours == theirs:
+	case theirs == base:
 		return ours, true, nil
+	case ours == theirs:
+		return "", false, nil
 	}
 	if err := m.load(base, ours, theirs); err != nil {
 		return "", false, err
@@ -97,7 +104,7 @@ func isBinary(data []byte) bool {
 // attribute and no merge driver of the repository can reach it.
 func (m *merger) mergeFile(base, ours, theirs []byte) ([]byte, bool, error) {
 	if m.tmp == "" {
-		dir, err := os.MkdirTemp("", "slidewrite-merge-")
+		dir, err := os.MkdirTemp(m.r.temp, "slidewrite-merge-")
 		if err != nil {
 			return nil, false, errors.Wrap(err, "merge")
 		}

@@ -31,7 +31,11 @@ func oneEditRepo(b *testing.B, n int, dirty bool) *testRepo {
 func BenchmarkOneEdit(b *testing.B) {
 	for _, dirty := range []bool{false, true} {
 		b.Run(map[bool]string{false: "clean", true: "dirty"}[dirty], func(b *testing.B) {
-			r := oneEditRepo(b, 100, dirty)
+			n := 100
+			if os.Getenv("SLIDEWRITE_BENCH_FILES") != "" {
+				n = benchFiles(b)
+			}
+			r := oneEditRepo(b, n, dirty)
 			repo := r.open()
 			ctx := context.Background()
 			var status, snapshots, commits time.Duration
@@ -58,10 +62,10 @@ func BenchmarkOneEdit(b *testing.B) {
 					return err
 				})
 			}
-			n := float64(b.N)
-			b.ReportMetric(float64(status.Microseconds())/n/1000, "status-ms")
-			b.ReportMetric(float64(snapshots.Microseconds())/n/1000, "snapshots-ms")
-			b.ReportMetric(float64(commits.Microseconds())/n/1000, "commit-ms")
+			perRun := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(b.N) / 1000 }
+			b.ReportMetric(perRun(status), "status-ms")
+			b.ReportMetric(perRun(snapshots), "snapshots-ms")
+			b.ReportMetric(perRun(commits), "commit-ms")
 			b.ReportMetric(float64(snapshots+commits)/float64(status), "x-status")
 		})
 	}

@@ -39,7 +39,7 @@ func TestProperties(t *testing.T) {
 
 // propertyRange reads the two variables.
 func propertyRange(t *testing.T) (first, count uint64) {
-	first, count = 1, 80
+	first, count = 1, 60
 	if testing.Short() {
 		count = 20
 	}

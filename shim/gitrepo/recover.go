@@ -181,7 +181,7 @@ func (u *undoer) resume() []Note {
 	}
 	for _, op := range u.intent.Ops { // the kill may have come before its folder went
 		if !op.Write {
-			_ = u.removeEmptied(string(op.Path))
+			u.removeEmptied(string(op.Path))
 		}
 	}
 	return notes

@@ -243,7 +243,8 @@ func (u *undoer) apply(n int) error {
 		if err := u.root.Rename(name, u.old(n)); err != nil {
 			return err
 		}
-		return u.removeEmptied(path)
+		u.removeEmptied(path)
+		return nil
 	}
 	if now := u.print(path); isFolderPrint(now) && op.Was == "" {
 		if err := u.removeEmpty(name); err != nil {
@@ -297,13 +298,19 @@ func (u *undoer) backUp(name, backup string) error {
 }
 
 // removeEmptied removes the folders that a deletion left empty.
-func (u *undoer) removeEmptied(path string) error {
+func (u *undoer) removeEmptied(path string) {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
-		if err := u.root.Remove(filepath.FromSlash(path[:i])); err != nil {
-			return nil // not empty
+		dir := filepath.FromSlash(path[:i])
+		// Recovery comes here a second time, after the writes: the folder may
+		// be gone, or a file may have taken its place.
+		info, err := u.root.Lstat(dir)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil || !info.IsDir() || u.root.Remove(dir) != nil {
+			return // not empty
 		}
 	}
-	return nil
 }
 
 // removeEmpty removes a folder that holds nothing but empty folders.
@@ -339,7 +346,7 @@ func (u *undoer) rollBack(n int) {
 		case u.print(path) != op.New:
 		case op.Write && op.Was == "":
 			if u.root.Remove(name) == nil {
-				_ = u.removeEmptied(path)
+				u.removeEmptied(path)
 			}
 		default:
 			if dir := filepath.Dir(name); dir != "." {
