@@ -102,7 +102,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 	}
 	s := &Shim{cfg: cfg, dir: dir, store: store, token: cfg.Token, started: cfg.Now()}
 	if s.token == "" {
-		if s.token, err = state.Token(top); err != nil {
+		if s.token, err = state.Token(cfg.Environ, top); err != nil {
 			return nil, errors.Wrap(err, "make the token of this repository")
 		}
 	}

@@ -146,6 +146,7 @@ func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
+	repo.SetTemp(m.o.Store.TempDir())
 	m.repo = repo
 	return repo, nil
 }

@@ -34,6 +34,11 @@ func (m *Manager) Recover(ctx context.Context) {
 	if _, err := m.o.Store.SweepRunDirs(nil); err != nil {
 		m.logf("run folders of an earlier shim could not be removed: %v", err)
 	}
+	if repo, err := m.Repo(ctx); err == nil {
+		if err := repo.Sweep(); err != nil {
+			m.logf("temporary files of an earlier shim could not be removed: %v", err)
+		}
+	}
 	dead, err := m.o.Store.Interrupted()
 	if err != nil {
 		m.logf("the ledger could not be read: %v", err)

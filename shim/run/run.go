@@ -42,6 +42,7 @@ type Run struct {
 	mu      sync.Mutex
 	record  state.Record
 	failed  bool // an error event was emitted, or would have been
+	stopped bool // the agent was ended by a stop
 	clients int
 	leaving *time.Timer // ends the run when no client comes back
 }
@@ -150,11 +151,13 @@ func (r *Run) execute() {
 	}
 	repo := r.openRepo(ctx)
 	before, tools, ok := r.converse(ctx, repo)
-	if r.isStopping() && r.stopBy != "" {
+	// A stop that comes from here on is too late: the run ends as it would.
+	stopping := r.isStopping()
+	if r.stopped = stopping && r.stopBy != ""; r.stopped {
 		r.journal.append(event.Stopped{By: r.stopBy})
 	}
 	if before != nil {
-		r.settle(ctx, repo, before, tools, ok && !r.failed && !r.isStopping())
+		r.settle(ctx, repo, before, tools, ok && !r.failed && !stopping)
 	}
 }
 
@@ -317,8 +320,7 @@ func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot
 	if err := repo.Keep(ctx, r.id, snap, nil); err != nil {
 		return nil, err
 	}
-	r.notes(snap.Notes)
-	raw, err := json.Marshal(snap)
+	raw, err := json.Marshal(snap) // its notes come with the change's
 	if err != nil {
 		return nil, err
 	}
@@ -561,10 +563,10 @@ func (r *Run) end() {
 		rec.EndedAt = r.m.o.Now()
 		rec.State = state.Done
 		switch {
+		case r.stopped:
+			rec.State = state.Stopped
 		case r.failed:
 			rec.State = state.Failed
-		case r.isStopping():
-			rec.State = state.Stopped
 		}
 	})
 	if err := r.m.o.Store.RemoveRunDir(r.id); err != nil {

@@ -40,7 +40,7 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 	r.lock = lock
 	// The record may have changed while the lock was waited for.
 	if rec, err = m.stored(id); err == nil {
-		err = undoable(rec)
+		err = m.undoable(rec)
 	}
 	if err == nil {
 		err = m.open(r)
@@ -54,16 +54,34 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 }
 
 // undoable tells why a run cannot be undone.
-func undoable(rec state.Record) error {
+func (m *Manager) undoable(rec state.Record) error {
 	switch {
 	case rec.State == state.Running:
 		return &BusyError{RunID: rec.ID, Prompt: rec.Prompt, StartedAt: rec.StartedAt}
 	case rec.Undone:
-		return &gitrepo.Refusal{Message: "this run has been undone already", Fix: "undo the undo to get it back: slidewrite undo"}
+		r := &gitrepo.Refusal{Message: "this run has been undone already"}
+		if by := m.undoneBy(rec.ID); by != "" {
+			r.Fix = "to get its change back, undo the undo: slidewrite undo " + by
+		}
+		return r
 	case len(rec.Files) == 0:
 		return &gitrepo.Refusal{Message: "this run changed nothing"}
 	}
 	return nil
+}
+
+// undoneBy is the newest run that took another one back.
+func (m *Manager) undoneBy(id string) string {
+	records, err := m.o.Store.List()
+	if err != nil {
+		return ""
+	}
+	for _, rec := range records {
+		if rec.UndoOf == id && !rec.Undone && len(rec.Files) > 0 {
+			return rec.ID
+		}
+	}
+	return ""
 }
 
 func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {

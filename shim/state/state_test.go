@@ -38,6 +38,27 @@ func TestDefaultDir(t *testing.T) {
 	}
 }
 
+func TestConfigDir(t *testing.T) {
+	for _, tt := range []struct {
+		goos    string
+		environ []string
+		want    string // "" = an error
+	}{
+		{"linux", []string{"HOME=/home/u"}, "/home/u/.config/slidewrite"},
+		{"linux", []string{"HOME=/home/u", "XDG_CONFIG_HOME=/c"}, "/c/slidewrite"},
+		{"linux", []string{"HOME=/home/u", "XDG_CONFIG_HOME=relative"}, "/home/u/.config/slidewrite"},
+		{"linux", nil, ""},
+		{"darwin", []string{"HOME=/Users/u"}, "/Users/u/Library/Application Support/slidewrite"},
+		{"windows", []string{`APPDATA=C:\u`}, filepath.Join(`C:\u`, "slidewrite")},
+		{"windows", []string{"HOME=/home/u"}, ""},
+	} {
+		got, err := configDir(tt.goos, tt.environ)
+		if filepath.ToSlash(got) != filepath.ToSlash(tt.want) || (err == nil) != (tt.want != "") {
+			t.Errorf("%s %v: %q, %v; want %q", tt.goos, tt.environ, got, err, tt.want)
+		}
+	}
+}
+
 // Everything is 0700 and 0600, and is made so again.
 func TestModes(t *testing.T) {
 	needUnix(t)

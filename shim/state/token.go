@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -19,14 +20,33 @@ var goodToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22,}$`)
 
 // Token returns the bearer token of a repository: 256 random bits, base64url,
 // 43 characters. It is made once and kept in the user's config directory, mode
-// 0600; two shims that ask at the same time get the same one.
-func Token(repo string) (string, error) {
-	config, err := os.UserConfigDir()
+// 0600; two shims that ask at the same time get the same one. environ says
+// where that directory is.
+func Token(environ []string, repo string) (string, error) {
+	config, err := configDir(runtime.GOOS, environ)
 	if err != nil {
-		return "", errors.WithHint(errors.Wrap(err, "no place for the token"), "set HOME, or pass --token")
+		return "", err
 	}
-	token, err := tokenIn(filepath.Join(config, "slidewrite"), repo)
+	token, err := tokenIn(config, repo)
 	return token, errors.Wrap(err, "token")
+}
+
+// configDir is where the user's configuration is kept, as os.UserConfigDir
+// has it, for an environment other than the process's own too.
+func configDir(goos string, environ []string) (string, error) {
+	const name = "slidewrite"
+	if goos == "windows" {
+		if d := lookup(environ, "AppData", true); d != "" {
+			return filepath.Join(d, name), nil
+		}
+	} else if d := lookup(environ, "XDG_CONFIG_HOME", false); filepath.IsAbs(d) {
+		return filepath.Join(d, name), nil
+	} else if home := lookup(environ, "HOME", false); home != "" && goos == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", name), nil
+	} else if home != "" {
+		return filepath.Join(home, ".config", name), nil
+	}
+	return "", errors.WithHint(errors.New("no place for the token: the environment names no home directory"), "set HOME (Windows: AppData), or pass --token")
 }
 
 func tokenIn(dir, repo string) (string, error) {

@@ -16,18 +16,18 @@ func TestToken(t *testing.T) {
 		t.Setenv(name, home)
 	}
 	repo := t.TempDir()
-	a, err := Token(repo)
+	a, err := Token(os.Environ(), repo)
 	check(t, err)
-	if b, err := Token(repo + "/."); err != nil || b != a {
+	if b, err := Token(os.Environ(), repo+"/."); err != nil || b != a {
 		t.Errorf("%q, then %q, %v", a, b, err)
 	}
 	if raw, err := base64.RawURLEncoding.DecodeString(a); err != nil || len(raw) != 32 {
 		t.Errorf("%q has %d bytes, %v; want 256 bits", a, len(raw), err)
 	}
-	if c, err := Token(t.TempDir()); err != nil || c == a {
+	if c, err := Token(os.Environ(), t.TempDir()); err != nil || c == a {
 		t.Errorf("another repository: %q, %v", c, err)
 	}
-	if _, err := Token(repo + "/none"); err == nil {
+	if _, err := Token(os.Environ(), repo+"/none"); err == nil {
 		t.Error("a token for a folder that does not exist")
 	}
 	config, err := os.UserConfigDir()
