@@ -68,7 +68,7 @@ type taker struct {
 }
 
 func (r *Repo) take(ctx context.Context, before *Snapshot) (*Snapshot, error) {
-	dir, err := os.MkdirTemp("", "slidewrite-git-") // 0700
+	dir, err := os.MkdirTemp(r.temp, "slidewrite-git-") // 0700
 	if err != nil {
 		return nil, errors.Wrap(err, "snapshot: make a temporary folder")
 	}
