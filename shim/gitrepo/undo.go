@@ -105,10 +105,13 @@ func (r *Repo) present(ctx context.Context, req UndoRequest) error {
 // compute decides what every path becomes, and refuses on overlap.
 func (u *undoer) compute(ctx context.Context) error {
 	prints := map[string]string{}
+	after := &Snapshot{Tree: u.req.After, Exclude: u.r.excludePatterns()}
 	for _, f := range u.req.Files {
 		prints[f.Path] = u.print(f.Path)
+		// A file that the run deleted is gone, though git was told to look away.
+		after.Cleared = append(after.Cleared, f.Path)
 	}
-	now, err := u.r.SnapshotAfter(ctx, &Snapshot{Tree: u.req.After, Exclude: u.r.excludePatterns()})
+	now, err := u.r.SnapshotAfter(ctx, after)
 	if err != nil {
 		return err
 	}

@@ -323,6 +323,24 @@ func TestUndoIgnoredSince(t *testing.T) {
 	r.clean()
 }
 
+// TestUndoHidden: the run deleted files that git was told to look away from.
+func TestUndoHidden(t *testing.T) {
+	t.Parallel()
+	for _, bit := range []string{"--assume-unchanged", "--skip-worktree"} {
+		r := newRepoWith(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
+		r.git("update-index", bit, "a.txt", "b.txt")
+		start, bits := r.disk(), r.git("ls-files", "-v")
+		run := r.begin()
+		r.remove("a.txt")
+		r.write("b.txt", "agent\n")
+		run.request()
+		run.undo()
+		equal(t, "files", r.disk(), start)
+		equal(t, "bits", r.git("ls-files", "-v"), bits)
+		r.clean()
+	}
+}
+
 // TestUndoUncommitted: the run made no commit, so undo makes none.
 func TestUndoUncommitted(t *testing.T) {
 	t.Parallel()
