@@ -81,6 +81,16 @@ func (g *Gate) Open() {
 	}
 }
 
+// Close makes the gate as new.
+func (g *Gate) Close() {
+	g.s.T.Helper()
+	for _, path := range []string{g.there, g.open} {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			g.s.T.Fatal(err)
+		}
+	}
+}
+
 // Agents is what the fake agents of this stage wrote down: each start, and
 // each line that came in.
 func (s *Stage) Agents() []fakeagents.LogEntry {

@@ -1,0 +1,118 @@
+package shim_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/shim"
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/shimtest"
+)
+
+// grandchild makes the fake leave a process behind; pid reads who it is.
+func grandchild(s *shimtest.Stage, kind string) (knob string, pid func() int) {
+	file := filepath.Join(s.Root, "grandchild")
+	return "grandchild=" + kind + ",grandchild_pid=" + file, func() (n int) {
+		s.T.Helper()
+		b, err := os.ReadFile(file)
+		if err == nil {
+			_, err = fmt.Sscan(string(b), &n)
+		}
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		return n
+	}
+}
+
+// lives is whether a process runs (one that has ended and was not reaped
+// does not).
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+// Nothing a run started outlives it, however it ended.
+func TestWhatARunLeavesBehindIsEnded(t *testing.T) {
+	for _, kind := range []string{"setsid", "stdout", "daemon", "unmarked"} {
+		t.Run(kind, func(t *testing.T) {
+			s := setup(t, edit, nil)
+			knob, pid := grandchild(s, kind)
+			fixture := edit
+			if kind == "unmarked" {
+				// Only its parent tells whose it is: the run has to last until
+				// the shim looks around (every 2 s).
+				fixture = s.Variant(edit, func(f *fakeagents.Fixture) {
+					f.Effects = append(f.Effects, fakeagents.Effect{After: 20, Run: []string{"sleep", "3"}})
+				})
+			}
+			s.Play(fixture, shim.Config{Timing: quick}, knob)
+			begin := time.Now()
+			wantWords(t, s.Design(ask()), "result, change, commit, done")
+			if lives(pid()) {
+				t.Error("the process is still there after done")
+			}
+			if took := time.Since(begin); took > 30*time.Second {
+				t.Errorf("done was held up: %v", took)
+			}
+			clean(s)
+		})
+		t.Run(kind+" stopped", func(t *testing.T) {
+			s := setup(t, edit, nil)
+			knob, pid := grandchild(s, kind)
+			s.Play(edit, shim.Config{Timing: quick}, knob, "hang=20")
+			stream := s.Open("POST", "/design", ask())
+			shimtest.Until[event.Delta](stream)
+			if !lives(pid()) {
+				t.Fatal("the process is not there during the run")
+			}
+			stop(s)
+			stream.Rest()
+			if lives(pid()) {
+				t.Error("the process is still there after done")
+			}
+			clean(s)
+		})
+	}
+}
+
+// A server that the user asked for goes on after the run; a stop ends it.
+func TestWhatListensIsLeftAndSaid(t *testing.T) {
+	for _, kind := range []string{"listener", "unix-listener"} {
+		t.Run(kind, func(t *testing.T) {
+			s := setup(t, edit, nil)
+			knob, pid := grandchild(s, kind)
+			s.Play(edit, shim.Config{Timing: quick}, knob)
+			events := s.Design(ask())
+			t.Cleanup(func() { _ = syscall.Kill(pid(), syscall.SIGKILL) })
+			if !lives(pid()) {
+				t.Error("the server was ended")
+			}
+			if n := note(t, events, "left_running"); !strings.Contains(n.Message, fmt.Sprint(pid())) {
+				t.Errorf("note %q does not name pid %d", n.Message, pid())
+			}
+		})
+		t.Run(kind+" stopped", func(t *testing.T) {
+			s := setup(t, edit, nil)
+			knob, pid := grandchild(s, kind)
+			s.Play(edit, shim.Config{Timing: quick}, knob, "hang=20")
+			stream := s.Open("POST", "/design", ask())
+			shimtest.Until[event.Delta](stream)
+			stop(s)
+			stream.Rest()
+			if lives(pid()) {
+				t.Error("the server is still there after the stop")
+			}
+		})
+	}
+}
