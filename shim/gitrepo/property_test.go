@@ -69,8 +69,13 @@ func propertyRun(t *testing.T, seed uint64) {
 	w.agentWork()
 	run.change = w.change(run.before)
 	left := w.disk()
-	run.tryCommit()
 	after := truth
+	if w.chance(15) {
+		w.note("not committed")
+		w.checkUndo(run, truth, after)
+		return
+	}
+	run.tryCommit()
 	if refused, ok := run.err.(*Refusal); ok {
 		w.note("refused: %s", refused.Message)
 		run.result = nil
