@@ -157,6 +157,7 @@ func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
 	w.write("c.txt", numbered(5))
 	w.write("gone/d.txt", numbered(3))
 	w.write("dir/e.txt", numbered(3))
+	w.write("deep/file", numbered(3))
 	w.commit("base")
 	w.swap("a.txt", "line c\n", "line c staged\n")
 	w.swap("c.txt", "line a\n", "line a staged\n")
@@ -170,6 +171,8 @@ func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
 	w.remove("gone")
 	w.remove("dir")
 	w.write("dir", "a file now\n")
+	w.remove("deep/file")
+	w.write("deep/file/inside", "a folder now\n")
 	w.write("new/f.txt", "agent\n")
 	run.change = w.change(run.before)
 	return w, start, run

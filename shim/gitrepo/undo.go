@@ -117,15 +117,30 @@ func (u *undoer) compute(ctx context.Context) error {
 	}
 	now.Notes = nil // they speak of the run that is undone
 	u.intent.Now = now
-	later, err := u.r.differences(ctx, u.req.After, now.Tree)
+	overlap, err := u.decide(ctx, prints)
 	if err != nil {
 		return err
+	}
+	overlap = append(overlap, u.blocked()...)
+	if len(overlap) > 0 {
+		sort.Strings(overlap)
+		return overlapRefusal(overlap)
+	}
+	u.plan(prints)
+	return nil
+}
+
+// decide decides what every path becomes and returns those that overlap.
+func (u *undoer) decide(ctx context.Context, prints map[string]string) (overlap []string, err error) {
+	now := u.intent.Now
+	later, err := u.r.differences(ctx, u.req.After, now.Tree)
+	if err != nil {
+		return nil, err
 	}
 	u.target, u.from = map[string]Entry{}, map[string]Entry{}
 	m := u.r.merger(ctx)
 	defer m.close()
 	unseen := newBlindSpots(now, now)
-	var overlap []string
 	for _, f := range u.req.Files {
 		if f.Yours || f.Large {
 			continue
@@ -136,19 +151,13 @@ func (u *undoer) compute(ctx context.Context) error {
 		}
 		ok, err := u.add(m, f, later, prints[f.Path])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !ok {
 			overlap = append(overlap, f.Path)
 		}
 	}
-	overlap = append(overlap, u.blocked()...)
-	if len(overlap) > 0 {
-		sort.Strings(overlap)
-		return overlapRefusal(overlap)
-	}
-	u.plan(prints)
-	return nil
+	return overlap, nil
 }
 
 // overlapRefusal lists the paths that cannot be taken back.
