@@ -1,17 +1,20 @@
 package golden
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
-	"github.com/slidewrite/slidewrite/shim"
 )
 
 // conformanceVar names the real CLIs to compare with, as
@@ -41,10 +44,6 @@ func TestConformance(t *testing.T) {
 }
 
 func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
-	if why, ok := notComparable[f.Case()]; ok {
-		t.Logf("not compared: %s", why)
-		return
-	}
 	want, err := os.ReadFile(goldenPath(f))
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +77,6 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 	}
 }
 
-// notComparable are the cases whose transcript depends on chance.
-var notComparable = map[string]string{}
-
 // real starts the shim with the real CLI and a model that says sc.
 func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
 	s.T.Helper()
@@ -98,8 +94,62 @@ func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
 		}
 		env = append(env, k+"="+v)
 	}
-	s.start(shim.Config{ClaudeBin: bin, KeepEnv: true, Environ: env})
+	s.serve(bin, env)
 }
+
+// serve starts the command a user starts, built from this tree.
+func (s *stage) serve(bin string, env []string) {
+	s.T.Helper()
+	s.Token = "conformance-conformance-conformance"
+	args := []string{"serve", "--repo", s.Repo, "--port", "0", "--claude-bin", bin, "--keep-env"}
+	if turns := flag(s.fixture, "--max-turns"); turns != "" {
+		args = append(args, "--max-turns", turns)
+	}
+	path, err := binary()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(env, "SLIDEWRITE_TOKEN="+s.Token)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.T.Fatal(err)
+	}
+	s.Stop = sync.OnceFunc(func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			s.T.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, out) // to its end, before Wait closes it
+		if err := cmd.Wait(); err != nil {
+			s.T.Errorf("slidewrite serve: %v", err)
+		}
+	})
+	s.T.Cleanup(s.Stop)
+	r := bufio.NewReader(out)
+	for s.URL = ""; s.URL == ""; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			s.T.Fatalf("slidewrite serve ended before it listened: %v", err)
+		}
+		if _, rest, ok := strings.Cut(line, "http://"); ok {
+			s.URL = "http://" + strings.TrimSpace(rest)
+		}
+	}
+}
+
+// binary builds slidewrite once.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "slidewrite-under-test")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/slidewrite").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return path, nil
+})
 
 func without(env []string, key string) []string {
 	var rest []string

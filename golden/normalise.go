@@ -30,7 +30,7 @@ var replacements = []struct {
 	// claude's.
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},
 	{regexp.MustCompile(`duration_ms: [0-9]+`), `duration_ms: 0`},
-	{regexp.MustCompile(`\b(agentId: |to: ')a[0-9a-f]{16}\b`), `${1}AGENT`},
+	{regexp.MustCompile(`(agentId: |to: ')a[0-9a-f]{16}\b`), `${1}AGENT`},
 	{regexp.MustCompile(`(with ID: |tasks/)b[0-9a-z]{8}\b`), `${1}TASK`},
 	{regexp.MustCompile(`this conversation is only ~[0-9]+ tokens`), `this conversation is only ~0 tokens`},
 	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},
