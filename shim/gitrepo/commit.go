@@ -238,20 +238,35 @@ func (c *committer) refusedRef(err error) error {
 }
 
 // plan compares HEAD with what the change was computed for and decides what
-// goes into the commit.
+// goes into the commit. The facts are gathered beside the look at HEAD, for a
+// HEAD that has not moved; if it has, once more.
 func (c *committer) plan(ctx context.Context) (*plan, []Note, error) {
-	head, err := c.r.head(ctx)
+	change := c.req.Change
+	var head Head
+	var f facts
+	err := together(
+		func() (err error) { head, err = c.r.head(ctx); return },
+		func() (err error) {
+			f, err = c.r.gather(ctx, change, change.Before.Head.treeish(change.Before.Tree), false)
+			return
+		},
+	)
 	if err != nil {
 		return nil, nil, err
 	}
-	notes, agent, refused, err := c.r.headMoved(ctx, c.req.Change, c.req.Tools, head)
+	notes, agent, refused, err := c.r.headMoved(ctx, change, c.req.Tools, head)
 	if err != nil {
 		return nil, nil, err
 	}
 	if refused != nil {
 		return nil, nil, refused
 	}
-	p, err := c.r.planCommit(ctx, c.req.Change, head, agent, c.only)
+	if head.Commit != change.Before.Head.Commit {
+		if f, err = c.r.gather(ctx, change, head.treeish(change.Before.Tree), agent); err != nil {
+			return nil, nil, err
+		}
+	}
+	p, err := c.r.planCommit(ctx, change, head, f, agent, c.only)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,19 +54,22 @@ func together(fns ...func() error) error {
 	return nil
 }
 
+// treeish names the tree of a HEAD: its commit, or the empty tree (in the hash
+// of another id) before the first one.
+func (h Head) treeish(hashLike string) string {
+	if h.Commit == "" {
+		return emptyTree(hashLike)
+	}
+	return h.Commit
+}
+
 // planCommit decides, for every path of the change, what becomes of it in a
-// commit on top of head. agent tells that the agent made commits of its own
-// during the run; only limits the commit to some paths (nil = all).
-func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, agent bool, only map[string]bool) (*plan, error) {
-	p := &plan{head: head, treeish: head.Commit, tree: map[string]Entry{}, old: map[string]Entry{}, index: map[string]indexChange{}}
-	if head.Commit == "" {
-		p.treeish = emptyTree(c.Before.Tree)
-	}
-	f, err := r.gather(ctx, c, p.treeish, agent)
-	if err != nil {
-		return nil, err
-	}
-	p.clean = len(f.staged) == 0
+// commit on top of head, by facts gathered for that HEAD. agent tells that the
+// agent made commits of its own during the run; only limits the commit to some
+// paths (nil = all).
+func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, f facts, agent bool, only map[string]bool) (*plan, error) {
+	p := &plan{head: head, treeish: head.treeish(c.Before.Tree), clean: len(f.staged) == 0,
+		tree: map[string]Entry{}, old: map[string]Entry{}, index: map[string]indexChange{}}
 	m := r.merger(ctx)
 	defer m.close()
 	for _, file := range c.Files {
@@ -94,11 +97,7 @@ func (r *Repo) gather(ctx context.Context, c *Change, treeish string, agent bool
 			if !agent {
 				return nil
 			}
-			from := c.Before.Head.Commit
-			if from == "" {
-				from = emptyTree(c.Before.Tree)
-			}
-			f.oldHead, err = r.differences(ctx, from, c.Before.Tree)
+			f.oldHead, err = r.differences(ctx, c.Before.Head.treeish(c.Before.Tree), c.Before.Tree)
 			return
 		},
 	)
