@@ -1,6 +1,7 @@
 package shim_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +20,13 @@ import (
 	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
 
-func TestMain(m *testing.M) { shimtest.Main(m) }
+func TestMain(m *testing.M) {
+	// Most of a test's time here is waiting for processes.
+	if err := flag.Set("test.parallel", "10"); err != nil {
+		panic(err)
+	}
+	shimtest.Main(m)
+}
 
 // Fixtures that the tests play. edit replaces hello by goodbye in a.txt after
 // line 47 of 60: Read is open from 25 to 29, Edit from 43 to 47.

@@ -24,8 +24,8 @@ const (
 	batchBytes = 256 << 10
 	// indexEvery is the distance of the remembered file offsets, in events.
 	indexEvery = 1024
-	// flushAfter is how long an event may sit in the write buffer: what a
-	// kill -9 of the shim can lose of the stored journal.
+	// flushAfter is how long an event that nobody follows may sit in the write
+	// buffer: what a kill -9 of the shim can lose of the stored journal.
 	flushAfter = 100 * time.Millisecond
 )
 
@@ -100,6 +100,30 @@ func openJournal(path string) (*journal, error) {
 	}
 }
 
+// conclude gives a journal that was opened its done, where the shim died
+// between noting the end in the ledger and here. The file stays as it is.
+func (j *journal) conclude() error {
+	data, err := event.Encode(event.Done{})
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(j.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	last := make([]byte, len(data)+1)
+	if _, err := f.ReadAt(last, max(j.size-int64(len(last)), 0)); err != nil && err != io.EOF {
+		return err
+	}
+	if string(last) == string(data)+"\n" {
+		return nil
+	}
+	j.last++
+	j.frames = []Frame{{Seq: j.last, Data: data}}
+	return nil
+}
+
 // skipLine reads past one line of any length and tells its size and whether
 // it had a newline.
 func skipLine(r *bufio.Reader) (n int64, whole bool, err error) {
@@ -165,8 +189,15 @@ func (j *journal) store(data []byte) {
 	}
 }
 
+// flushNow puts all events into the file: they outlive this process.
+func (j *journal) flushNow() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.flushLocked()
+}
+
 func (j *journal) flushLocked() {
-	if j.file == nil || j.broken != nil {
+	if j.file == nil || j.broken != nil || j.w.Buffered() == 0 {
 		return
 	}
 	if err := j.w.Flush(); err != nil {
@@ -243,6 +274,7 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 			first := j.last - int64(len(j.frames)) + 1
 			if f.after+1 >= first {
 				frames := batch(j.frames[f.after+1-first:])
+				j.flushLocked() // what a client has seen outlives a kill -9
 				j.mu.Unlock()
 				f.Close()
 				f.after = frames[len(frames)-1].Seq

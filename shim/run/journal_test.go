@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -179,5 +180,45 @@ func BenchmarkAppendFollow(b *testing.B) {
 	j.append(event.Done{})
 	if err := <-done; err != io.EOF {
 		b.Fatal(err)
+	}
+}
+
+// A shim can die when the ledger says that the run has ended and the journal
+// does not yet: whoever reads it still comes to done, once.
+func TestJournalWithoutItsDone(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "j.jsonl")
+		j := newJournal(path)
+		j.append(event.Start{RunID: "r"})
+		j.append(event.Delta{Text: "x"})
+		if ended {
+			j.append(event.Done{})
+		}
+		j.flushNow()
+		opened, err := openJournal(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := opened.conclude(); err != nil {
+			t.Fatal(err)
+		}
+		f := opened.follow(1)
+		var got []string
+		for {
+			frames, err := f.Next(context.Background())
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, frame := range frames {
+				got = append(got, fmt.Sprint(frame.Seq, " ", string(frame.Data)))
+			}
+		}
+		f.Close()
+		if want := []string{`2 {"type":"delta","text":"x","messageId":""}`, `3 {"type":"done"}`}; !slices.Equal(got, want) {
+			t.Errorf("with done %v: got %q, want %q", ended, got, want)
+		}
 	}
 }

@@ -311,10 +311,17 @@ func (m *Manager) Get(id string) (*Run, error) {
 		return r, nil
 	}
 	rec, err := m.stored(id)
+	if err == nil && rec.State == state.Running { // not of this shim: perhaps of one that died
+		m.Recover(context.Background())
+		rec, err = m.stored(id)
+	}
 	if err != nil {
 		return nil, err
 	}
 	j, err := openJournal(m.o.Store.JournalPath(id))
+	if err == nil && rec.State != state.Running {
+		err = j.conclude()
+	}
 	if err != nil {
 		return nil, errors.Mark(errors.Wrap(err, "the events of this run are gone"), ErrNotFound)
 	}

@@ -116,6 +116,12 @@ func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
 	if !done.Finished {
 		return nil
 	}
+	if done.Change != nil { // of an undo
+		if err := r.keepUndo(ctx, repo, done.Change); err != nil {
+			return errors.Wrap(err, "keep what the undo did")
+		}
+		r.journal.append(changeEvent(done.Change))
+	}
 	if done.SHA != "" {
 		r.update(func(rec *state.Record) { rec.SHA = done.SHA })
 		r.journal.append(event.Commit{SHA: done.SHA[:min(len(done.SHA), 10)], Count: len(filesOf(r.record))})
@@ -133,8 +139,11 @@ func (r *Run) recoverChange(ctx context.Context, repo *gitrepo.Repo) error {
 		r.journal.append(changeEvent(&gitrepo.Change{Files: files}))
 		return nil
 	}
-	if len(r.record.Before) == 0 || r.kind == state.KindUndo {
+	if r.kind == state.KindUndo {
 		return nil
+	}
+	if len(r.record.Before) == 0 { // the agent had not been asked anything
+		return repo.Drop(ctx, r.id)
 	}
 	var before gitrepo.Snapshot
 	if err := json.Unmarshal(r.record.Before, &before); err != nil {

@@ -28,6 +28,7 @@ type Summary struct {
 
 // List returns the running and recent runs, newest first.
 func (m *Manager) List(ctx context.Context) ([]Summary, error) {
+	m.Recover(ctx) // a run whose shim died is not running
 	records, err := m.o.Store.List()
 	if err != nil {
 		return nil, err

@@ -559,6 +559,7 @@ func (r *Run) committed(res *gitrepo.CommitResult, err error) {
 // lock goes before done, so that a client that has seen done can start the
 // next run.
 func (r *Run) end() {
+	r.journal.flushNow() // the ledger must not say done before the events are there
 	r.update(func(rec *state.Record) {
 		rec.EndedAt = r.m.o.Now()
 		rec.State = state.Done

@@ -277,12 +277,18 @@ type Stream struct {
 // the test.
 func (s *Stage) Open(method, path string, body any) *Stream {
 	s.T.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	return s.Follow(s.Request(context.Background(), method, path, body))
+}
+
+// Follow is Open for a request that was made.
+func (s *Stage) Follow(req *http.Request) *Stream {
+	s.T.Helper()
+	ctx, cancel := context.WithCancel(req.Context())
 	s.T.Cleanup(cancel)
-	res := s.Do(s.Request(ctx, method, path, body))
+	res := s.Do(req.WithContext(ctx))
 	if res.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(res.Body)
-		s.T.Fatalf("%s %s: %s: %s", method, path, res.Status, b)
+		s.T.Fatalf("%s %s: %s: %s", req.Method, req.URL.Path, res.Status, b)
 	}
 	next, stop := iter.Pull2(sse.Read(res.Body))
 	s.T.Cleanup(stop)
