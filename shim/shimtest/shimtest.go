@@ -90,6 +90,7 @@ func (s *Stage) Environ(extra ...string) []string {
 		"TMPDIR=" + filepath.Join(s.Root, "tmp"), "LANG=C.UTF-8", "TERM=dumb",
 		"XDG_STATE_HOME=" + s.StateHome(), "XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"),
 		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GORACE=atexit_sleep_ms=0", // a fake built with -race would linger for a second
 		envVariants + "=" + s.variants(), fakeagents.EnvLog + "=" + s.agentLog(),
 	}, extra...)
 }

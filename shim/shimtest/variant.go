@@ -1,6 +1,8 @@
 package shimtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,9 +97,17 @@ func (g *Gate) Close() {
 // each line that came in.
 func (s *Stage) Agents() []fakeagents.LogEntry {
 	s.T.Helper()
-	entries, err := fakeagents.ReadLog(s.agentLog())
+	data, err := os.ReadFile(s.agentLog())
 	if err != nil && !os.IsNotExist(err) {
 		s.T.Fatal(err)
+	}
+	var entries []fakeagents.LogEntry
+	for line := range bytes.Lines(data[:bytes.LastIndexByte(data, '\n')+1]) { // the last one may be half written
+		var e fakeagents.LogEntry
+		if err := json.Unmarshal(line, &e); err != nil {
+			s.T.Fatal(err)
+		}
+		entries = append(entries, e)
 	}
 	return entries
 }
