@@ -117,7 +117,7 @@ func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
 		return nil
 	}
 	if done.Change != nil { // of an undo
-		if err := r.keepUndo(ctx, repo, done.Change); err != nil {
+		if err := r.keep(ctx, repo, done.Change); err != nil {
 			return errors.Wrap(err, "keep what the undo did")
 		}
 		r.journal.append(changeEvent(done.Change))

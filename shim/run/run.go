@@ -455,6 +455,11 @@ func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 		RunID: r.id, Change: change, Tools: tools, Message: r.message(),
 		AsUser: r.m.o.CommitAsUser, Verify: r.m.o.CommitVerify, Record: r.intent,
 	})
+	if err == nil && r.m.o.CommitVerify { // a hook may have rewritten files of the change
+		if err := r.remember(change); err != nil {
+			r.note("ledger", event.Warning, "what the hooks rewrote could not be noted: "+err.Error())
+		}
+	}
 	r.committed(res, err)
 }
 
@@ -501,19 +506,30 @@ func (r *Run) change(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 	if len(change.Files) == 0 {
 		return change, repo.Drop(ctx, r.id)
 	}
-	if err := repo.Keep(ctx, r.id, before, after); err != nil {
-		return nil, err
+	return change, r.keep(ctx, repo, change)
+}
+
+// keep holds on to a change, so that it can be read and undone: its snapshots
+// in the repository, the rest in the ledger.
+func (r *Run) keep(ctx context.Context, repo *gitrepo.Repo, change *gitrepo.Change) error {
+	if err := repo.Keep(ctx, r.id, change.Before, change.After); err != nil {
+		return err
 	}
-	raw, err := json.Marshal(after)
-	if err != nil {
-		return nil, err
+	return r.remember(change)
+}
+
+// remember is keep for a change whose snapshots are kept already.
+func (r *Run) remember(change *gitrepo.Change) error {
+	var parts [3]json.RawMessage
+	for i, part := range []any{change.Before, change.After, change.Files} {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return err
+		}
+		parts[i] = raw
 	}
-	files, err := json.Marshal(change.Files)
-	if err != nil {
-		return nil, err
-	}
-	r.update(func(rec *state.Record) { rec.After, rec.Files = raw, files })
-	return change, nil
+	r.update(func(rec *state.Record) { rec.Before, rec.After, rec.Files = parts[0], parts[1], parts[2] })
+	return nil
 }
 
 // message is the commit's message.

@@ -107,7 +107,7 @@ func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
 	for _, f := range res.Change.Files {
 		reply.Files = append(reply.Files, changedFile(f).Path)
 	}
-	if err := r.keepUndo(ctx, repo, res.Change); err != nil {
+	if err := r.keep(ctx, repo, res.Change); err != nil {
 		return fail(err)
 	}
 	r.m.markUndone(rec.ID, true)
@@ -144,24 +144,6 @@ func undoRequest(r *Run, rec state.Record) (gitrepo.UndoRequest, error) {
 
 func undoMessage(runID string, rec state.Record) string {
 	return "Undo: slide-write: " + prompt.Title(rec.Prompt) + "\n\nSlide-Write-Run: " + runID + "\n"
-}
-
-// keepUndo stores the undo's own snapshots, so that it can be undone.
-func (r *Run) keepUndo(ctx context.Context, repo *gitrepo.Repo, change *gitrepo.Change) error {
-	before, err := json.Marshal(change.Before)
-	if err != nil {
-		return err
-	}
-	after, err := json.Marshal(change.After)
-	if err != nil {
-		return err
-	}
-	files, err := json.Marshal(change.Files)
-	if err != nil {
-		return err
-	}
-	r.update(func(rec *state.Record) { rec.Before, rec.After, rec.Files = before, after, files })
-	return repo.Keep(ctx, r.id, change.Before, change.After)
 }
 
 // markUndone notes that a run's change was taken back, or brought back by the
