@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
+	"github.com/slidewrite/slidewrite/shim/state"
 )
 
 // stubborn keeps a fake agent alive when its shim has died, as claude does.
@@ -273,4 +275,22 @@ func TestSecondShimLeavesALivingRunAlone(t *testing.T) {
 	gate.Open()
 	wantWords(t, stream.Rest(), "result, change, commit, done")
 	wantWords(t, second.Design(ask()), "result, done")
+}
+
+// A shim that only looks whether there is anything to put in order does not
+// make another one refuse a request.
+func TestStartOfASecondShimIsNotARun(t *testing.T) {
+	s := setup(t, text, nil)
+	s.Play(text, shim.Config{Timing: quick})
+	runs(s) // it has looked itself
+	store, err := state.Open(filepath.Join(s.StateHome(), "slidewrite"), s.Repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := store.Lock(s.Repo, state.Holder{RunID: state.NewRunID(), StartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, lock.Release)
+	wantWords(t, s.Design(ask()), "result, done")
 }

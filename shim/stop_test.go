@@ -283,9 +283,18 @@ func TestBusy(t *testing.T) {
 		refused(shim, "POST", "/runs/"+start.RunID+"/undo", nil, 409, "busy")
 	}
 	wantWords(t, other.Design(ask()), "result, change, commit, done")
+	// The second shim cannot stop the run of the first one and says so; it
+	// shows its events as they come.
+	f := refused(second, "POST", "/runs/"+start.RunID+"/stop", nil, 409, "conflict")
+	if !strings.Contains(f.Error, "another slidewrite") || f.Fix == "" {
+		t.Errorf("%+v", f)
+	}
+	beside := second.Open("GET", "/runs/"+start.RunID+"/events", nil)
+	shimtest.Until[event.Start](beside)
 	gate.Open()
+	wantWords(t, beside.Rest(), "result, change, commit, done")
 	wantWords(t, stream.Rest(), "result, change, commit, done")
-	// The second shim sees the run of the first one and can undo it.
+	// It can undo the run when that has ended.
 	undo(second, start.RunID)
 	if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
 		t.Errorf("a.txt is %q", got)

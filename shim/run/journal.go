@@ -54,6 +54,10 @@ type journal struct {
 	broken  error   // writing failed: the window is not trimmed any more
 	flush   *time.Timer
 
+	// elsewhere tells whether another process still appends to the file; nil
+	// = the journal is this process's own, or has ended. done is true then.
+	elsewhere func() bool
+
 	wake chan struct{} // closed at the next append; nil when nobody waits
 }
 
@@ -288,6 +292,18 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 			}
 			return f.fromFile(first - 1)
 		}
+		if j.elsewhere != nil {
+			err := j.refresh()
+			quiet := f.after >= j.last && j.elsewhere != nil
+			j.mu.Unlock()
+			if err == nil && quiet {
+				err = pause(ctx, flushAfter)
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if j.done {
 			j.mu.Unlock()
 			return nil, io.EOF
@@ -302,6 +318,31 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// refresh looks what another process has appended to the file; j.mu is held.
+func (j *journal) refresh() error {
+	running := j.elsewhere() // first: what comes before the end is in the file by then
+	now, err := openJournal(j.path)
+	if err != nil {
+		return errors.Wrap(err, "read the journal of another process")
+	}
+	j.last, j.size, j.offsets = now.last, now.size, now.offsets
+	if running {
+		return nil
+	}
+	j.elsewhere = nil
+	return j.conclude()
+}
+
+// pause waits; it fails when ctx ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 

@@ -280,14 +280,22 @@ var errNoFile = errors.New("this journal has no file")
 
 func quote(s string) string { return "“" + s + "”" }
 
+// lockPatience is how long a shim is waited for that holds the lock without
+// a run: it puts in order what another one left behind.
+const lockPatience = 2 * time.Second
+
 // lock takes the repository's lock for a run.
 func (m *Manager) lock(id, promptText string, at time.Time) (*state.Lock, error) {
-	lock, err := m.o.Store.Lock(m.o.Store.Top(), state.Holder{RunID: id, Prompt: promptText, StartedAt: at})
-	var held *state.Held
-	if errors.As(err, &held) {
-		return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		lock, err := m.o.Store.Lock(m.o.Store.Top(), state.Holder{RunID: id, Prompt: promptText, StartedAt: at})
+		var held *state.Held
+		if !errors.As(err, &held) {
+			return lock, errors.Wrap(err, "take the repository's lock")
+		}
+		if _, err := m.stored(held.RunID); err == nil || time.Since(begin) > lockPatience {
+			return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt}
+		}
 	}
-	return lock, errors.Wrap(err, "take the repository's lock")
 }
 
 // ended moves r to the ended ones and lets go of the oldest of them.
@@ -322,6 +330,12 @@ func (m *Manager) Get(id string) (*Run, error) {
 	if err == nil && rec.State != state.Running {
 		err = j.conclude()
 	}
+	if err == nil && rec.State == state.Running {
+		j.elsewhere = func() bool {
+			rec, err := m.stored(id)
+			return err == nil && rec.State == state.Running
+		}
+	}
 	if err != nil {
 		return nil, errors.Mark(errors.Wrap(err, "the events of this run are gone"), ErrNotFound)
 	}
@@ -343,11 +357,18 @@ func (m *Manager) stored(id string) (state.Record, error) {
 }
 
 // Stop ends a run; by is user, disconnect, shutdown or timeout. It returns at
-// once; a run that has ended is left as it is.
+// once; a run that has ended is left as it is. The run of another shim cannot
+// be stopped from here: a *gitrepo.Refusal.
 func (m *Manager) Stop(id, by string) error {
 	r, err := m.Get(id)
 	if err != nil {
 		return err
+	}
+	if r.journal.elsewhere != nil {
+		return &gitrepo.Refusal{
+			Message: fmt.Sprintf("this run belongs to another slidewrite (process %d)", r.record.PID),
+			Fix:     "stop it there",
+		}
 	}
 	r.stop(by)
 	return nil
