@@ -210,3 +210,22 @@ func TestDiff(t *testing.T) {
 		t.Errorf("undo: %s", back.Diff)
 	}
 }
+
+// A run during which only the user edited something has nothing to undo.
+func TestUndoOfUsersOwnEdits(t *testing.T) {
+	s := setup(t, text, nil)
+	fixture, gate := hold(s, text, 3)
+	s.Play(fixture, shim.Config{Timing: quick})
+	stream := s.Open("POST", "/design", ask())
+	gate.Reached()
+	s.Write("b.txt", "mine\n")
+	gate.Open()
+	change := shimtest.One[event.Change](t, stream.Rest())
+	if len(change.Files) != 1 || !change.Files[0].Yours {
+		t.Fatalf("change %+v", change)
+	}
+	refused(s, "POST", "/runs/"+newest(s).ID+"/undo", nil, 409, "conflict")
+	if got := s.Read("b.txt"); got != "mine\n" || newest(s).Kind != "design" {
+		t.Errorf("b.txt is %q, newest run %+v", got, newest(s))
+	}
+}

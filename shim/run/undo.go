@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/cockroachdb/errors"
 
@@ -66,6 +67,8 @@ func (m *Manager) undoable(rec state.Record) error {
 		return r
 	case len(rec.Files) == 0:
 		return &gitrepo.Refusal{Message: "this run changed nothing"}
+	case !slices.ContainsFunc(filesOf(rec), func(f gitrepo.File) bool { return !f.Yours && !f.Large }):
+		return &gitrepo.Refusal{Message: "this run changed nothing that can be undone: its files are your own edits, or too large to be kept"}
 	}
 	return nil
 }
