@@ -255,10 +255,14 @@ func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []P
 	defer f.platform.release(f)
 	var refused []entry
 	sure := !f.isStopping()
-	for {
+	for doubts := 0; ; {
 		all := processes()
 		members := f.members(all)
 		waiting := f.reap(all)
+		if doubts < maxDoubts && f.doubtful(all) {
+			doubts++
+			waiting = true
+		}
 		var spared []entry
 		if !f.isStopping() {
 			spared = servers(members)
@@ -281,6 +285,29 @@ func (f *Family) sweep(ctx context.Context, graceEnd time.Time) (left, stuck []P
 			return listening(spared), procs(append(refused, rest...))
 		}
 	}
+}
+
+// maxDoubts bounds how many looks a sweep spends on processes that show no
+// environment: 200 ms in all.
+const maxDoubts = 10
+
+// doubtful reports whether a process in our care shows no environment at the
+// moment: it is in the middle of an exec, or gone since the table was read. It
+// may be the family's, and have children that are not in the table yet.
+func (f *Family) doubtful(all []entry) bool {
+	return slices.ContainsFunc(all, func(e entry) bool {
+		if e.zombie || !isAdopted(e) || e.start < f.platform.agent.start || isAgent(e.pid) || f.wasSeen(e.id()) {
+			return false
+		}
+		env, err := environ(e.pid)
+		return len(env) == 0 && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM)
+	})
+}
+
+func (f *Family) wasSeen(id procID) bool {
+	f.platform.mu.Lock()
+	defer f.platform.mu.Unlock()
+	return f.platform.seen[id]
 }
 
 // keepsSweeping reports whether e is a reason to go on: it lives, or it is

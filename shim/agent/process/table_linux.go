@@ -176,12 +176,6 @@ func (f *Family) reap(all []entry) (waiting bool) {
 	return waiting
 }
 
-func (f *Family) wasSeen(id procID) bool {
-	f.platform.mu.Lock()
-	defer f.platform.mu.Unlock()
-	return f.platform.seen[id]
-}
-
 func isUnclaimed(id procID) bool {
 	zombies.Lock()
 	defer zombies.Unlock()
