@@ -35,11 +35,11 @@ type killJob struct {
 // killVariable names the job file to the child.
 const killVariable = "SLIDEWRITE_KILL_JOB"
 
-// TestKillChild is the child's side; without a job it does nothing.
+// TestKillChild is the child's side of the tests below, no test of its own.
 func TestKillChild(t *testing.T) {
 	name := os.Getenv(killVariable)
 	if name == "" {
-		t.Skip("only as the child of TestKill")
+		return
 	}
 	var job killJob
 	readJSON(t, name, &job)
