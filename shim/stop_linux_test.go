@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
@@ -48,15 +47,7 @@ func TestWhatARunLeavesBehindIsEnded(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := setup(t, edit, nil)
 			knob, pid := grandchild(s, kind)
-			fixture := edit
-			if kind == "unmarked" {
-				// Only its parent tells whose it is: the run has to last until
-				// the shim looks around (every 2 s).
-				fixture = s.Variant(edit, func(f *fakeagents.Fixture) {
-					f.Effects = append(f.Effects, fakeagents.Effect{After: 20, Run: []string{"sleep", "3"}})
-				})
-			}
-			s.Play(fixture, shim.Config{Timing: quick}, knob)
+			s.Play(edit, shim.Config{Timing: quick}, knob)
 			begin := time.Now()
 			wantWords(t, s.Design(ask()), "result, change, commit, done")
 			if lives(pid()) {

@@ -15,8 +15,13 @@ var ErrStdinClosed = errors.New("the agent's stdin is closed")
 // gone away (EPIPE) is no error: its lines and its exit say what happened.
 func (f *Family) WriteLine(b []byte) error { return f.stdin.add(b) }
 
-// CloseStdin closes the agent's stdin once all queued lines are written.
-func (f *Family) CloseStdin() { f.stdin.closeAfterQueue() }
+// CloseStdin closes the agent's stdin once all queued lines are written. An
+// agent ends by that; so this is the last look at what only its parent tells
+// whose it is.
+func (f *Family) CloseStdin() {
+	f.remember()
+	f.stdin.closeAfterQueue()
+}
 
 // input is a queue in front of a pipe, with a goroutine that empties it.
 type input struct {
