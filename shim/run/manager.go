@@ -2,9 +2,10 @@
 // the agent, a second snapshot, the change between the two, its commit. It
 // knows neither HTTP nor a concrete agent.
 //
-// Flow: Manager.Start → Run.execute (run.go) → dialogue with the agent
-// (dialogue.go) → settle: change and commit → done. What happened is appended
-// to a journal (journal.go) that any number of clients follow.
+// Flow: Manager.Start → Run.execute (run.go) → attempt: snapshot and agent
+// (attempt.go), the talk with it (dialogue.go) → settle: change and commit
+// (settle.go) → done. What happened is appended to a journal (journal.go) that
+// any number of clients follow.
 package run
 
 import (
@@ -85,6 +86,7 @@ type Timing struct {
 	Grace       time.Duration   // a run that is not detached goes on without a client; 0 = 5 s
 	Silences    []time.Duration // without a first line, after which the user is told; nil = 30 s, 2 min
 	PromptAfter time.Duration   // an agent that does not say it is ready gets its prompt; 0 = its adapter's
+	Mute        time.Duration   // an agent that has closed its stdout gets to end; 0 = 5 s
 	Stray       time.Duration   // what a run left behind gets to end by itself; 0 = 2 s
 }
 
@@ -94,6 +96,9 @@ func (t Timing) withDefaults() Timing {
 	}
 	if t.Silences == nil {
 		t.Silences = []time.Duration{30 * time.Second, 2 * time.Minute}
+	}
+	if t.Mute == 0 {
+		t.Mute = 5 * time.Second
 	}
 	if t.Stray == 0 {
 		t.Stray = process.Grace

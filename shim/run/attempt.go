@@ -1,0 +1,288 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/prompt"
+)
+
+// converse starts the agent, gives it the prompt once the snapshot is there,
+// and returns when the process has ended. A session that turns out not to
+// exist is begun anew, once. before is nil when there is nothing to compare.
+func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo.Snapshot, tools gitrepo.ToolLog, ok bool) {
+	spec, err := r.spec(ctx, repo)
+	if err != nil {
+		r.fail(startError(r.agent.Name(), err))
+		return nil, tools, false
+	}
+	if e := r.foreign(spec, repo); e != nil {
+		r.fail(*e)
+		return nil, tools, false
+	}
+	for {
+		var facts agent.Facts
+		before, tools, facts = r.attempt(ctx, repo, spec, before)
+		if !facts.SessionLost || spec.Resume == "" || r.isStopping() {
+			return before, tools, facts.Succeeded
+		}
+		r.note("session_new", event.Warning, "the session "+spec.Resume+" no longer exists; this is a new one")
+		spec.Resume = ""
+	}
+}
+
+// foreign refuses to resume a session of another folder: claude would go on
+// with it here, with the other project in its memory.
+func (r *Run) foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
+	finder, ok := r.agent.(agent.SessionFinder)
+	if !ok || spec.Resume == "" {
+		return nil
+	}
+	folder := finder.SessionFolder(spec, r.m.o.Environ)
+	top := spec.Repo
+	if repo != nil {
+		top = repo.Top()
+	}
+	if folder == "" || folder == spec.Repo {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	if folder == top || strings.HasPrefix(folder, top+string(filepath.Separator)) {
+		return nil
+	}
+	return &event.Error{
+		Message: "the session " + spec.Resume + " belongs to another folder (" + folder + ")", Code: event.CodeBadRequest,
+		Fix: "start a new session here, or run slidewrite in that folder",
+	}
+}
+
+// attempt is one agent process. The snapshot is taken beside its start-up
+// unless the agent could touch files before it has the prompt.
+func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, have *gitrepo.Snapshot) (*gitrepo.Snapshot, gitrepo.ToolLog, agent.Facts) {
+	before, snapErr := have, error(nil)
+	if before == nil && startHooks(spec) {
+		before, snapErr = r.before(ctx, repo)
+	}
+	if snapErr != nil {
+		r.fail(snapshotError(snapErr))
+		return nil, gitrepo.ToolLog{}, agent.Facts{}
+	}
+	env, scrubbed := r.agent.Scrub(r.m.o.Environ, r.m.o.KeepEnv)
+	inv := r.agent.Command(spec)
+	fam, err := process.Start(process.Options{
+		Bin: inv.Bin, Args: inv.Args, Dir: inv.Dir, Env: append(env, inv.Env...),
+		Marker: r.m.o.Store.Hash() + "." + r.id,
+	})
+	if err != nil {
+		r.fail(startError(r.agent.Name(), err))
+		return before, gitrepo.ToolLog{}, agent.Facts{}
+	}
+	swept := false
+	defer func() {
+		if !swept { // there is no snapshot, or something of ours panicked
+			_ = fam.Kill() // who may not be signalled is left, as in every sweep
+			fam.Sweep(ctx, 0)
+		}
+		fam.Close()
+	}()
+	top := spec.Repo
+	if repo != nil {
+		top = repo.Top()
+	}
+	mapper := r.agent.NewMapper(agent.MapOptions{
+		Repo: spec.Repo, Top: top, RunID: r.id, Resume: spec.Resume, Scrubbed: scrubbed, Stopping: r.isStopping,
+	})
+	d := newDialogue(r, fam, r.agent.Converse(spec), mapper)
+	d.open()
+
+	snapped := make(chan struct{})
+	go func() {
+		defer close(snapped)
+		if before == nil {
+			before, snapErr = r.before(ctx, repo)
+		}
+		if snapErr != nil {
+			r.stop("")
+			return
+		}
+		d.snapshotReady()
+	}()
+	ended := make(chan struct{})
+	ladder := make(chan struct{})
+	go func() {
+		defer close(ladder)
+		select {
+		case <-r.stopping:
+			fam.End(ctx, process.DefaultLadder, d.interrupt, d.result)
+		case <-ended:
+		}
+	}()
+	d.read()
+	// It will say nothing more: an agent that lives on all the same is ended.
+	mute := time.AfterFunc(r.m.o.Timing.Mute, func() {
+		fam.End(ctx, process.DefaultLadder, func() process.Opening { return process.CloseStdin }, nil)
+	})
+	facts, exit := d.finish()
+	mute.Stop()
+	close(ended)
+	<-ladder
+	<-snapped
+	if snapErr != nil {
+		r.fail(snapshotError(snapErr))
+		return nil, gitrepo.ToolLog{}, agent.Facts{}
+	}
+	if !(facts.SessionLost && spec.Resume != "") {
+		facts = d.close(exit)
+	}
+	r.sweep(ctx, fam)
+	swept = true
+	return before, d.tools.log(facts.ShowsEveryTool), facts
+}
+
+func snapshotError(err error) event.Error {
+	return event.Error{
+		Message: "the state of the working tree could not be recorded, so nothing was asked of the agent: " + err.Error(),
+		Code:    event.CodeInternal, Fix: hint(err),
+	}
+}
+
+// before takes the first snapshot and keeps it, so that the agent never works
+// without one.
+func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot, error) {
+	if repo == nil {
+		return nil, nil
+	}
+	snap, err := repo.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := repo.Keep(ctx, r.id, snap, nil); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(snap) // its notes come with the change's
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.Before = raw
+	return snap, r.m.o.Store.Put(r.record)
+}
+
+// sweep ends what the run left behind and names what it lets live.
+func (r *Run) sweep(ctx context.Context, fam *process.Family) {
+	grace := r.m.o.Timing.Stray
+	if r.isStopping() {
+		grace = 0
+	}
+	for _, p := range fam.Sweep(ctx, grace).Left {
+		r.note("left_running", event.Info, fmt.Sprintf("%s (pid %d) was started by this run and goes on: it listens on %s", p.Name, p.PID, strings.Join(p.Listens, ", ")))
+	}
+}
+
+// spec is what this run asks of the agent. Pictures are written to the run's
+// folder.
+func (r *Run) spec(ctx context.Context, repo *gitrepo.Repo) (agent.Spec, error) {
+	bin, err := r.m.o.LookPath(r.agent.Name())
+	if err != nil {
+		return agent.Spec{}, err
+	}
+	s := agent.Spec{
+		Bin: bin, Version: r.m.o.Version(ctx, bin), Repo: r.m.o.Dir, RunDir: r.dir,
+		Model: r.req.Model, Effort: r.req.Effort, Resume: r.req.Resume,
+		MaxTurns: r.m.o.MaxTurns, UseSkills: r.m.o.UseSkills, MCP: r.m.o.MCP, ProjectSettings: !r.m.o.NoProjectSettings,
+	}
+	if s.Model == "" && r.agent == r.m.o.Agents[0] {
+		s.Model = r.m.o.Model
+	}
+	shots, err := writeShots(r.dir, r.req)
+	if err != nil {
+		return agent.Spec{}, err
+	}
+	s.Images = shots
+	built := r.m.build(r.req, shots, prompt.NewNonce())
+	s.System, s.Prompt = built.System, built.User
+	return s, nil
+}
+
+// writeShots stores the request's pictures in dir.
+func writeShots(dir string, req prompt.Request) ([]agent.Image, error) {
+	images := shotsOf(dir, req)
+	for _, img := range images {
+		if err := os.WriteFile(img.Path, img.Data, 0o600); err != nil {
+			return nil, errors.Wrap(err, "store a screenshot")
+		}
+	}
+	return images, nil
+}
+
+// shotsOf names the request's pictures: shot-1.png …, in the order of the
+// elements.
+func shotsOf(dir string, req prompt.Request) []agent.Image {
+	var images []agent.Image
+	for _, el := range req.Elements {
+		if el.Shot == nil {
+			continue
+		}
+		_, ext, _ := strings.Cut(el.Shot.MIME, "/")
+		name := fmt.Sprintf("shot-%d.%s", len(images)+1, ext)
+		images = append(images, agent.Image{Path: filepath.Join(dir, name), MIME: el.Shot.MIME, Data: el.Shot.Data})
+	}
+	return images
+}
+
+// build makes the prompt. With --no-project-settings the agent does not load
+// the project's own instructions, so we put them in.
+func (m *Manager) build(req prompt.Request, shots []agent.Image, nonce string) prompt.Built {
+	o := prompt.BuildOptions{Nonce: nonce}
+	for _, s := range shots {
+		o.ShotPaths = append(o.ShotPaths, s.Path)
+	}
+	if m.o.NoProjectSettings {
+		o.ProjectDoc = readDoc(m.o.Dir, "CLAUDE.md")
+	}
+	return prompt.Build(req, o)
+}
+
+// readDoc reads a file of the repository that is meant for the agent; one
+// that is missing, not regular, or out of proportion is left out.
+func readDoc(dir, name string) string {
+	const most = 256 << 10
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return ""
+	}
+	b, err := root.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// startHooks tells whether the agent runs commands of the repository before
+// it has the prompt (claude: SessionStart hooks of the project's settings).
+func startHooks(s agent.Spec) bool {
+	if !s.ProjectSettings {
+		return false
+	}
+	b, err := os.ReadFile(filepath.Join(s.Repo, ".claude", "settings.json"))
+	return err == nil && strings.Contains(string(b), "SessionStart")
+}
