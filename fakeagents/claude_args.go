@@ -41,7 +41,7 @@ var claudeFlags = []flagRule{
 	{name: "--max-turns", value: positive, required: true},
 	{name: "--strict-mcp-config"},
 	{name: "--disable-slash-commands"},
-	{name: "--model", value: matching(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]*$`)},
+	{name: "--model", value: matching(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]*$`)},
 	{name: "--effort", value: matching(`^[a-z][a-z0-9_-]*$`)},
 	{name: "--resume", value: matching(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)},
 	{name: "--system-prompt-snapshot", value: oneOf("off"), since: "2.1.332", with: "--resume"},

@@ -56,9 +56,11 @@ func (Claude) Command(s agent.Spec) agent.Invocation {
 }
 
 // Patterns of what a request may put on the command line. None can start
-// with "-". A model may be an alias, "opus[1m]", or a Bedrock ARN.
+// with "-". A model may be an alias, "opus[1m]", or a Bedrock ARN; the pattern
+// is that of shim/prompt, which a test holds it to: a model that a request was
+// allowed to name is never dropped here.
 var (
-	modelPattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,199}$`)
+	modelPattern  = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
 	effortPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 	uuidPattern   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )

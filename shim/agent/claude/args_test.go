@@ -1,11 +1,13 @@
 package claude
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/prompt"
 )
 
 const resumeID = "6483722a-c7a3-4288-8960-bf333d3405a8"
@@ -53,6 +55,27 @@ func TestCommand(t *testing.T) {
 				t.Errorf("Bin %q, Dir %q, Env %q", got.Bin, got.Dir, got.Env)
 			}
 		})
+	}
+}
+
+// What a request may name as a model reaches the command line as it is
+// written; what it may not is left out.
+func TestEveryModelOfARequestReachesTheCommandLine(t *testing.T) {
+	names := []string{"a+b", "@cf/meta", "claude@20260101", "opus[1m]", "-m", "--model", strings.Repeat("a", 200), strings.Repeat("a", 201)}
+	for c := rune(1); c < 0x100; c++ {
+		names = append(names, string(c)+"x", "x"+string(c))
+	}
+	for _, name := range names {
+		body, err := json.Marshal(map[string]string{"prompt": "make it green", "model": name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = prompt.Decode(body)
+		args := New().Command(agent.Spec{Model: name}).Args
+		i := slices.Index(args, "--model")
+		if passed := i >= 0 && args[i+1] == name; passed != (err == nil) {
+			t.Errorf("%q: on the command line %v, but the request's error is %v", name, passed, err)
+		}
 	}
 }
 
