@@ -16,7 +16,7 @@ import (
 // top level, a linked worktree, or a symbolic link to one of them.
 //
 // Errors: ErrNone, ErrUnsafe (its hint is the command that allows the
-// repository), ErrBare; else git is missing, too old or the folder cannot be
+// repository), ErrBare (its hint is the way to a working tree); else git is missing, too old or the folder cannot be
 // read. Costs one git process.
 func Open(ctx context.Context, dir string) (*Repo, error) { return OpenEnv(ctx, dir, os.Environ()) }
 
@@ -109,7 +109,7 @@ func openError(err error, dir string, lines []string) error {
 	case strings.Contains(msg, "dubious ownership") || strings.Contains(msg, "is owned by someone else"):
 		return errors.WithHint(errors.Wrapf(ErrUnsafe, "%s", dir), safeDirectoryFix(msg, dir))
 	case lines[0] == "true" || strings.Contains(msg, "cannot use bare repository"):
-		return errors.Wrapf(ErrBare, "%s", dir)
+		return errors.WithHint(errors.Wrapf(ErrBare, "%s", dir), "open a folder with a working tree: git worktree add ../work")
 	case strings.Contains(msg, "not a git repository"):
 		return errors.WithHint(errors.Wrapf(ErrNone, "%s", dir), "git init")
 	case len(lines) > 1 && lines[1] == "false":
@@ -148,7 +148,7 @@ func StateOf(err error) State {
 	case errors.Is(err, ErrUnsafe):
 		return State{State: "unsafe", Detail: "git does not trust this repository: somebody else owns it", Fix: fix}
 	case errors.Is(err, ErrBare):
-		return State{State: "bare", Detail: ErrBare.Error()}
+		return State{State: "bare", Detail: ErrBare.Error(), Fix: fix}
 	case errors.Is(err, ErrNone):
 		return State{State: "none", Detail: "not a git repository: runs work, but there is no change list, commit or undo", Fix: fix}
 	}

@@ -115,7 +115,8 @@ func TestBareRepository(t *testing.T) {
 	if !errors.Is(err, ErrBare) {
 		t.Fatalf("got %v", err)
 	}
-	equal(t, "state", StateOf(err).State, "bare")
+	s := StateOf(err)
+	equal(t, "state, fix", []string{s.State, s.Fix}, []string{"bare", "open a folder with a working tree: git worktree add ../work"})
 }
 
 func TestInsideTheGitFolder(t *testing.T) {

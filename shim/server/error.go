@@ -72,6 +72,8 @@ var statuses = []struct {
 	{errBody, http.StatusBadRequest, codeBadRequest},
 	{errQuery, http.StatusBadRequest, codeBadRequest},
 	{gitrepo.ErrNone, http.StatusConflict, codeConflict},
+	{gitrepo.ErrUnsafe, http.StatusConflict, codeConflict},
+	{gitrepo.ErrBare, http.StatusConflict, codeConflict},
 	{gitrepo.ErrGone, http.StatusGone, codeGone},
 	{errStreams, http.StatusServiceUnavailable, codeStreams},
 	{run.ErrClosed, http.StatusServiceUnavailable, codeInternal},

@@ -139,6 +139,9 @@ func TestUndo(t *testing.T) {
 		"conflict": errors.Wrap(&gitrepo.Refusal{Message: "the files moved on", Fix: "undo the later runs first", Paths: []string{"a.css", "b c.css"}}, "undo"),
 		"refused":  &gitrepo.Refusal{Message: "this run has been undone already"},
 		"gone":     gitrepo.ErrGone,
+		"none":     errors.WithHint(errors.Wrap(gitrepo.ErrNone, "/repos/shop"), "git init"),
+		"unsafe":   errors.WithHint(errors.Wrap(gitrepo.ErrUnsafe, "/repos/shop"), "git config --global --add safe.directory /repos/shop"),
+		"bare":     errors.WithHint(errors.Wrap(gitrepo.ErrBare, "/repos/shop.git"), "open a folder with a working tree"),
 		"bug":      errors.New("disk on fire"),
 		"closing":  run.ErrClosed,
 	} {
@@ -167,6 +170,13 @@ func TestUndo(t *testing.T) {
 	wantFault(t, a, 409, "conflict")
 	if !strings.Contains(a.Body, `"files":[]`) {
 		t.Errorf("refused: got %s", a.Body)
+	}
+	for id, fix := range map[string]string{"none": "git init", "unsafe": "git config --global --add safe.directory /repos/shop", "bare": "open a folder with a working tree"} {
+		a = post(id, "")
+		wantFault(t, a, 409, "conflict")
+		if a.Fault.Fix != fix {
+			t.Errorf("%s: the fix is %q, want %q", id, a.Fault.Fix, fix)
+		}
 	}
 	wantFault(t, post("gone", ""), 410, "gone")
 	wantFault(t, post("bug", ""), 500, "internal")
