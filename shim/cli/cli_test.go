@@ -62,7 +62,9 @@ func TestUsageErrors(t *testing.T) {
 		{name: "effort", args: []string{"design", "--effort", "LOW", "hi"}, want: "--effort must match"},
 		{name: "resume", args: []string{"design", "--resume", "last", "hi"}, want: `--resume: "last" is not a session` + "\nslidewrite: fix: pass the session's UUID"},
 		{name: "undo of two", args: []string{"undo", "a", "b"}, want: "slidewrite undo takes one run, got 2"},
-		{name: "max turns of undo", args: []string{"undo", "--max-turns", "0"}, want: `--max-turns: "0"`},
+		{name: "max turns of design", args: []string{"design", "--max-turns", "0", "hi"}, want: `--max-turns: "0"`},
+		{name: "max turns of undo", args: []string{"undo", "--max-turns", "1"}, want: "unknown flag --max-turns"},
+		{name: "author of undo", args: []string{"undo", "--commit-author", "me"}, want: `--commit-author: "me" is not one of its values`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, stdout, stderr := command(t, tc.environ, tc.args...)

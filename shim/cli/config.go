@@ -17,32 +17,46 @@ import (
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
+// commitConfig reads the flags that shape a commit, or an undo.
+func (a *app) commitConfig(cmd *urfave.Command) (shim.Config, error) {
+	c := shim.Config{
+		Repo:         cmd.String("repo"),
+		CommitVerify: cmd.Bool("commit-verify"),
+		CommitAuthor: cmd.String("commit-author"),
+		Environ:      a.Environ,
+		Log:          a.Stderr,
+		Version:      buildVersion().Version,
+	}
+	err := a.checkRepo(c.Repo)
+	if err == nil {
+		err = a.oneOf("commit-author", c.CommitAuthor, "slidewrite", "user")
+	}
+	if err == nil {
+		c.Token, err = a.token(cmd.String("token"), cmd.IsSet("token"))
+	}
+	if err != nil {
+		return shim.Config{}, err
+	}
+	return c, nil
+}
+
 // runConfig reads the flags that shape a run.
 func (a *app) runConfig(cmd *urfave.Command) (shim.Config, error) {
-	debug, _ := cmd.Value("debug").(debugLevel)
-	c := shim.Config{
-		Repo:              cmd.String("repo"),
-		Model:             cmd.String("model"),
-		UseSkills:         cmd.Bool("use-skills"),
-		Debug:             debug != "",
-		DebugWire:         debug == debugWire,
-		ClaudeBin:         givenBin(cmd.String("claude-bin"), "claude"),
-		CommitVerify:      cmd.Bool("commit-verify"),
-		CommitAuthor:      cmd.String("commit-author"),
-		KeepEnv:           cmd.Bool("keep-env"),
-		MCP:               cmd.String("mcp"),
-		NoProjectSettings: cmd.Bool("no-project-settings"),
-		Environ:           a.Environ,
-		Log:               a.Stderr,
-		Version:           buildVersion().Version,
+	c, err := a.commitConfig(cmd)
+	if err != nil {
+		return c, err
 	}
-	var err error
+	debug, _ := cmd.Value("debug").(debugLevel)
+	c.Model = cmd.String("model")
+	c.UseSkills = cmd.Bool("use-skills")
+	c.Debug, c.DebugWire = debug != "", debug == debugWire
+	c.ClaudeBin = givenBin(cmd.String("claude-bin"), "claude")
+	c.KeepEnv = cmd.Bool("keep-env")
+	c.MCP = cmd.String("mcp")
+	c.NoProjectSettings = cmd.Bool("no-project-settings")
 	for _, check := range []func() error{
-		func() error { return a.checkRepo(c.Repo) },
 		func() error { return a.checkModel(c.Model) },
 		func() error { return a.oneOf("mcp", c.MCP, "project", "none") },
-		func() error { return a.oneOf("commit-author", c.CommitAuthor, "slidewrite", "user") },
-		func() error { c.Token, err = a.token(cmd.String("token"), cmd.IsSet("token")); return err },
 		func() error { c.MaxTurns, err = a.number(cmd, "max-turns", 1, math.MaxInt32); return err },
 	} {
 		if err := check(); err != nil {

@@ -28,7 +28,8 @@ func (a *app) designCommand() *urfave.Command {
 		Name:      "design",
 		Usage:     "one run from the terminal",
 		UsageText: "slidewrite design [flags] \"prompt\"\nslidewrite design [flags] -    (the prompt comes from stdin)",
-		Description: "Uses the shim that serves this repo, and runs by itself when there is none. Exit code 0: done and committed; " +
+		Description: "Uses the shim that serves this repo, and runs by itself when there is none. Flags that a shim decides for all its runs (" +
+			flagNames(shimDecides) + ") are refused when one serves. Exit code 0: done and committed; " +
 			"1: failed, stopped, or not committed; 2: wrong usage. Ctrl-C stops the run and waits for it; a second Ctrl-C quits at once.",
 		Flags: a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag}, designFlags, runFlags)...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
@@ -40,7 +41,7 @@ func (a *app) designCommand() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			r, err := a.runner(ctx, config)
+			r, err := a.runner(ctx, config, cmd)
 			if err != nil {
 				return err
 			}
@@ -64,8 +65,8 @@ func (a *app) request(cmd *urfave.Command) (designBody, error) {
 		AutoCommit: !cmd.Bool("no-commit"),
 	}
 	// A model on the command line is for this run; one from the environment
-	// is the default of the Anthropic agent and stays in the config.
-	if !a.fromEnv["model"] {
+	// is the default of the Anthropic agent.
+	if !a.fromEnv["model"] || body.Provider == "anthropic" {
 		body.Model = cmd.String("model")
 	}
 	if body.Resume != "" && !validSession.MatchString(body.Resume) {
@@ -290,16 +291,16 @@ func (a *app) undoCommand() *urfave.Command {
 		Usage:       "take the last (or the named) run's change back",
 		UsageText:   "slidewrite undo [flags] [RUN]",
 		Description: "Later edits to other lines stay. When lines overlap, nothing is touched and the files are named. Exit code 1 when nothing was undone.",
-		Flags:       a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag, jsonFlag}, runFlags)...),
+		Flags:       a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag, jsonFlag}, commitFlags)...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
 			if cmd.Args().Len() > 1 {
 				return usage("name one run, or none for the last one", "slidewrite undo takes one run, got %d", cmd.Args().Len())
 			}
-			config, err := a.runConfig(cmd)
+			config, err := a.commitConfig(cmd)
 			if err != nil {
 				return err
 			}
-			r, err := a.runner(ctx, config)
+			r, err := a.runner(ctx, config, cmd)
 			if err != nil {
 				return err
 			}

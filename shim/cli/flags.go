@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,19 +45,25 @@ var repoFlag = flagSpec{name: "repo", value: ".", says: "the target repository, 
 // tokenFlag is the secret between a shim and its clients.
 var tokenFlag = flagSpec{name: "token", says: "the bearer `token`, or @FILE holding it; made once per repo when not given. On the command line other local users can see it: prefer the variable or @FILE"}
 
+// commitFlags shape a commit: serve has them, and design and undo for what
+// they do themselves.
+var commitFlags = []flagSpec{
+	{name: "commit-verify", kind: toggle, says: "run the repo's commit hooks on the per-run commit"},
+	{name: "commit-author", value: "slidewrite", says: "`whose` name is on the commits: slidewrite or user"},
+}
+
 // runFlags shape a run: serve has them, and design for a run of its own.
-var runFlags = []flagSpec{
+var runFlags = slices.Concat([]flagSpec{
 	{name: "model", says: "default Anthropic model `id`; without it the agent's own"},
 	{name: "use-skills", kind: toggle, says: "load the target repo's .claude/skills and slash commands"},
 	{name: "debug", env: "SW_DEBUG", kind: levels, says: "log each agent message's type to stderr; =wire copies the raw lines"},
 	{name: "claude-bin", value: "claude", says: "the claude `binary`: a path, or a name looked up on PATH and in its usual install folders"},
 	{name: "max-turns", value: "40", says: "model calls a run may make, `N` of them"},
-	{name: "commit-verify", kind: toggle, says: "run the repo's commit hooks on the per-run commit"},
-	{name: "commit-author", value: "slidewrite", says: "`whose` name is on the commits: slidewrite or user"},
+}, commitFlags, []flagSpec{
 	{name: "keep-env", kind: toggle, says: "do not take API keys and the like out of the agent's environment"},
 	{name: "mcp", value: "project", says: "`which` MCP servers the agent may use: project or none"},
 	{name: "no-project-settings", kind: toggle, says: "claude: do not load the repo's own settings (hooks, env)"},
-}
+})
 
 // serveFlags are further flags of serve.
 var serveFlags = []flagSpec{
@@ -70,7 +77,7 @@ var serveFlags = []flagSpec{
 
 // designFlags are further flags of design.
 var designFlags = []flagSpec{
-	{name: "provider", value: "anthropic", says: "`who` does the work: anthropic, openai or grok"},
+	{name: "provider", value: "anthropic", says: "`who` does the work; only anthropic works in this version"},
 	{name: "effort", says: "reasoning `effort`; without it the model's default"},
 	{name: "resume", says: "continue the session with this `UUID`"},
 	{name: "json", kind: toggle, says: "print the raw events, one JSON object a line"},

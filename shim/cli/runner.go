@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/cockroachdb/errors"
+	urfave "github.com/urfave/cli/v3"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
@@ -53,8 +57,9 @@ type conflict struct {
 func (c *conflict) Error() string { return c.message }
 
 // runner finds the shim that serves the repository of config, or makes one
-// that listens nowhere.
-func (a *app) runner(ctx context.Context, config shim.Config) (runner, error) {
+// that listens nowhere. Flags of cmd that the serving shim would not heed are
+// a usage error.
+func (a *app) runner(ctx context.Context, config shim.Config, cmd *urfave.Command) (runner, error) {
 	top, err := gitrepo.TopOf(config.Repo)
 	if err != nil {
 		return nil, errors.Wrap(err, "find the repository")
@@ -63,16 +68,72 @@ func (a *app) runner(ctx context.Context, config shim.Config) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	running, served := store.FindShim(top)
+	if served {
+		if err := a.refuseDecided(cmd, running); err != nil {
+			return nil, err
+		}
+	}
 	s, err := shim.New(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	running, ok := store.FindShim(top)
-	if !ok {
+	if !served {
 		return local{s}, nil
 	}
 	r := &remote{base: "http://" + dialable(running.Addr), token: s.Token(), http: &http.Client{Transport: &http.Transport{}}}
 	return r, s.Close()
+}
+
+// shimDecides are the flags that a shim decides for all its runs; a request
+// cannot say them.
+var shimDecides = slices.DeleteFunc(slices.Clone(runFlags), func(f flagSpec) bool { return f.name == "model" })
+
+// flagNames lists flags for people.
+func flagNames(specs []flagSpec) string {
+	var names []string
+	for _, f := range specs {
+		names = append(names, "--"+f.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// refuseDecided refuses the flags, and variables, that were given but are
+// decided by a shim that serves already: it would silently go by its own.
+func (a *app) refuseDecided(cmd *urfave.Command, s state.Shim) error {
+	var given, restart, unset []string
+	for _, f := range shimDecides {
+		if !cmd.IsSet(f.name) {
+			continue
+		}
+		given = append(given, a.source(f.name))
+		restart = append(restart, asGiven(cmd, f))
+		if a.fromEnv[f.name] {
+			unset = append(unset, f.variable())
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	fix := fmt.Sprintf("restart that shim with %s, or stop it", strings.Join(restart, " "))
+	if len(unset) > 0 {
+		fix += ", or unset " + strings.Join(unset, " ")
+	}
+	return usage(fix, "%s: decided by the shim that serves this repo already, at http://%s (pid %d)",
+		strings.Join(given, ", "), dialable(s.Addr), s.PID)
+}
+
+// asGiven is a flag with its value as a command line has it.
+func asGiven(cmd *urfave.Command, f flagSpec) string {
+	switch debug, _ := cmd.Value(f.name).(debugLevel); {
+	case f.kind == text:
+		return "--" + f.name + " " + cmd.String(f.name)
+	case f.kind == levels && debug == debugWire:
+		return "--" + f.name + "=wire"
+	case f.kind == levels && debug == "", f.kind == toggle && !cmd.Bool(f.name):
+		return "--" + f.name + "=false"
+	}
+	return "--" + f.name
 }
 
 // dialable is the address to reach a listener at: one that listens everywhere
