@@ -36,10 +36,16 @@ func (p *process) claude() int {
 	if err != nil {
 		return p.refused(err)
 	}
-	if p.knob("refuse_root") != "" && p.env.get("IS_SANDBOX") == "" {
+	if p.refusesRoot() && p.env.get("IS_SANDBOX") == "" {
 		return p.command("root-refused")
 	}
 	return p.turn(args)
+}
+
+// refusesRoot is whether the knob or the fixture wants the refusal to run as
+// root, which comes before anything is read.
+func (p *process) refusesRoot() bool {
+	return p.knob("refuse_root") != "" || p.fixture != nil && p.fixture.Case() == "root-refused"
 }
 
 func (p *process) refused(reason error) int {

@@ -449,7 +449,7 @@ func (t *turn) choose() error {
 		t.fixture, err = t.recorded("rate-limited")
 	case t.process.fixture != nil:
 		t.fixture = t.process.fixture
-		if !t.fixture.IsRun() {
+		if !t.fixture.tookMessage() {
 			err = errors.Newf("fixture %s is no turn: no user message went in", t.fixture.Name)
 		}
 	default:
@@ -485,7 +485,7 @@ func (t *turn) byPrompt() (*Fixture, error) {
 }
 
 func (f *Fixture) fits(prompt string) bool {
-	if !f.IsRun() {
+	if !f.tookMessage() {
 		return false
 	}
 	if f.Match != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -82,17 +83,29 @@ type Replace struct {
 	New string `json:"new"`
 }
 
-// Agent, Provenance, Version and Case are the parts of the name.
-func (f *Fixture) Agent() string      { return f.part(0) }
+// Agent is the first part of the name: claude.
+func (f *Fixture) Agent() string { return f.part(0) }
+
+// Provenance is the second part of the name: real, captured or made.
 func (f *Fixture) Provenance() string { return f.part(1) }
-func (f *Fixture) Version() string    { return f.part(2) }
-func (f *Fixture) Case() string       { return f.part(3) }
+
+// Version is the third part of the name: the CLI's, such as 2.1.332.
+func (f *Fixture) Version() string { return f.part(2) }
+
+// Case is the last part of the name: what was done.
+func (f *Fixture) Case() string { return f.part(3) }
 
 func (f *Fixture) part(i int) string { return strings.SplitN(f.Name, "/", 4)[i] }
 
-// IsRun is whether a model turn was asked for: a user message went in. Other
-// cases are start-up checks and commands such as "auth status".
+// IsRun is whether it is a run as a client sees one: a user message went in,
+// or the CLI was started for one and failed before it took any. Other cases
+// are the answer to initialize and commands such as "auth status".
 func (f *Fixture) IsRun() bool {
+	return f.tookMessage() || slices.Contains(f.Argv, "--max-turns") && f.Exit != 0
+}
+
+// tookMessage is whether a user message went in.
+func (f *Fixture) tookMessage() bool {
 	for _, in := range f.Stdin {
 		if in.kind() == "user" {
 			return true

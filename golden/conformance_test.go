@@ -36,9 +36,13 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range runs {
-			if f.Provenance() == fakeagents.Real && f.Version() == version {
-				t.Run(version+"/"+f.Case(), func(t *testing.T) { conform(t, f, bin) })
+			if f.Provenance() != fakeagents.Real || f.Version() != version {
+				continue
 			}
+			if f.Case() == "root-refused" && os.Geteuid() != 0 { // it would run
+				continue
+			}
+			t.Run(version+"/"+f.Case(), func(t *testing.T) { conform(t, f, bin) })
 		}
 	}
 }
@@ -65,7 +69,10 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 		s.Stop()
 	}
 	if sc.Lost {
-		session = flag(f, "--resume")
+		session = lostSession
+		if sc, err = scriptmodel.Load(afterLost); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.real(sc, bin)
 	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)

@@ -36,14 +36,19 @@ func TestGolden(t *testing.T) {
 // play answers one request from a fixture and returns the normalised stream.
 func play(t *testing.T, f *fakeagents.Fixture) string {
 	s := newStage(t, f)
-	session := flag(f, "--resume")
+	session, played := "", f.Name
+	if lost(f) {
+		// The fake does not know the session either; what it is started anew
+		// with is another case.
+		session, played = lostSession, strings.TrimSuffix(f.Name, f.Case())+afterLost
+	}
 	if len(f.Before) > 0 {
 		session = "5e551011-0000-4000-8000-000000000001"
 		if err := f.SeedDisk(filepath.Join(s.Home, ".claude"), fakeagents.Values{Repo: s.Repo, Session: session, Home: s.Home, Now: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.start(shim.Config{Environ: s.Environ(fakeagents.EnvFixture + "=" + f.Name)})
+	s.start(shim.Config{Environ: s.Environ(fakeagents.EnvFixture + "=" + played)})
 	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)
 	if err != nil {
 		t.Fatal(err)

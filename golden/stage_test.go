@@ -95,11 +95,24 @@ func flag(f *fakeagents.Fixture, name string) string {
 	return ""
 }
 
+// A session that nobody has, and the case that is played after the agent said
+// so and was started anew.
+const (
+	lostSession = "1057f11d-0000-4000-8000-000000000001"
+	afterLost   = "text"
+)
+
+// lost tells whether the fixture resumes a session that does not exist.
+func lost(f *fakeagents.Fixture) bool { return flag(f, "--resume") != "" && len(f.Before) == 0 }
+
 // request is the body of POST /design that makes the shim say to the agent
 // what the recorder said.
 func request(t *testing.T, f *fakeagents.Fixture, session string) map[string]any {
 	t.Helper()
 	body := map[string]any{"prompt": strings.TrimPrefix(f.Prompt(), "\n"), "detach": true}
+	if f.Prompt() == "" { // the agent refused to begin
+		body["prompt"] = "Say hello."
+	}
 	for key, name := range map[string]string{"model": "--model", "effort": "--effort"} {
 		if v := flag(f, name); v != "" {
 			body[key] = v
