@@ -172,10 +172,13 @@ type Intent struct {
 
 // Recovery is what Recover did.
 type Recovery struct {
-	Finished bool   // the commit or undo is done; false = rolled back
-	SHA      string // of the commit that stands
-	Notes    []Note
-	Change   *Change // of a finished undo: what it did, itself undoable
+	Finished     bool   // the commit or undo is done; false = rolled back
+	SHA          string // of the commit that stands
+	Short        string // abbreviated, for people
+	Count        int    // files in that commit
+	HooksSkipped bool
+	Notes        []Note
+	Change       *Change // of a finished undo: what it did, itself undoable
 }
 
 // The calls. Each is documented where it is written.

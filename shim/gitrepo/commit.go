@@ -35,6 +35,10 @@ type commitIntent struct {
 	Head  Head                   `json:"head"`            // on top of which
 	New   string                 `json:"new,omitempty"`   // the commit; "" = there is only the lock yet
 	Index map[string]indexChange `json:"index,omitempty"` // keys are raw bytes, see rawKeys
+
+	// For whoever is told of the commit.
+	Count        int  `json:"count,omitempty"`
+	HooksSkipped bool `json:"hooksSkipped,omitempty"`
 }
 
 // Commit makes one commit of exactly the run's change on top of HEAD. The
@@ -405,7 +409,8 @@ func lastLines(text string, n int) string {
 // land moves the ref and puts the new index in place. After the ref has
 // moved, nothing is an error any more: the commit stands.
 func (c *committer) land(ctx context.Context, p *plan, result *CommitResult) error {
-	if err := c.record("ref", commitIntent{Head: p.head, New: result.SHA, Index: rawKeys(p.index)}); err != nil {
+	intent := commitIntent{Head: p.head, New: result.SHA, Index: rawKeys(p.index), Count: result.Count, HooksSkipped: result.HooksSkipped}
+	if err := c.record("ref", intent); err != nil {
 		return err
 	}
 	atStep("recorded")

@@ -57,7 +57,7 @@ func (r *Repo) recoverCommit(ctx context.Context, run string, in commitIntent) (
 		lock.release()
 		return Recovery{}, nil
 	}
-	done := Recovery{Finished: true, SHA: in.New}
+	done := Recovery{Finished: true, SHA: in.New, Short: short(in.New), Count: in.Count, HooksSkipped: in.HooksSkipped}
 	if err := r.recoverIndex(ctx, lock, in); err != nil {
 		return Recovery{}, err
 	}
@@ -206,7 +206,7 @@ func (u *undoer) recoverCommit(ctx context.Context, change *Change) (Recovery, e
 	case err != nil:
 		return Recovery{}, err
 	}
-	return Recovery{SHA: commit.SHA, Notes: commit.Notes}, nil
+	return Recovery{SHA: commit.SHA, Short: commit.Short, Count: commit.Count, HooksSkipped: commit.HooksSkipped, Notes: commit.Notes}, nil
 }
 
 // intentFile keeps the intents that Recover itself records, while it makes an

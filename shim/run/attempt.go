@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -111,6 +112,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	snapped := make(chan struct{})
 	go func() {
 		defer close(snapped)
+		defer r.rescue()
 		if before == nil {
 			before, snapErr = r.before(ctx, repo)
 		}
@@ -121,9 +123,12 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 		d.snapshotReady()
 	}()
 	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	defer end()
 	ladder := make(chan struct{})
 	go func() {
 		defer close(ladder)
+		defer r.rescue()
 		select {
 		case <-r.stopping:
 			fam.End(ctx, process.DefaultLadder, d.interrupt, d.result)
@@ -133,19 +138,20 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	d.read()
 	// It will say nothing more: an agent that lives on all the same is ended.
 	mute := time.AfterFunc(r.m.o.Timing.Mute, func() {
+		defer r.rescue()
 		fam.End(ctx, process.DefaultLadder, func() process.Opening { return process.CloseStdin }, nil)
 	})
-	facts, exit := d.finish()
+	closing, facts := d.finish()
 	mute.Stop()
-	close(ended)
+	end()
 	<-ladder
 	<-snapped
 	if snapErr != nil {
 		r.fail(snapshotError(snapErr))
 		return nil, gitrepo.ToolLog{}, agent.Facts{}
 	}
-	if !(facts.SessionLost && spec.Resume != "") {
-		facts = d.close(exit)
+	if !facts.SessionLost || spec.Resume == "" {
+		d.close(closing)
 	}
 	r.sweep(ctx, fam)
 	swept = true
@@ -188,7 +194,11 @@ func (r *Run) sweep(ctx context.Context, fam *process.Family) {
 	if r.isStopping() {
 		grace = 0
 	}
-	for _, p := range fam.Sweep(ctx, grace).Left {
+	swept := fam.Sweep(ctx, grace)
+	for _, p := range swept.Stuck {
+		r.note("not_ended", event.Warning, fmt.Sprintf("%s (pid %d) was started by this run and could not be ended: it belongs to another user", p.Name, p.PID))
+	}
+	for _, p := range swept.Left {
 		r.note("left_running", event.Info, fmt.Sprintf("%s (pid %d) was started by this run and goes on: it listens on %s", p.Name, p.PID, strings.Join(p.Listens, ", ")))
 	}
 }
@@ -201,9 +211,12 @@ func (r *Run) spec(ctx context.Context, repo *gitrepo.Repo) (agent.Spec, error) 
 		return agent.Spec{}, err
 	}
 	s := agent.Spec{
-		Bin: bin, Version: r.m.o.Version(ctx, bin), Repo: r.m.o.Dir, RunDir: r.dir,
+		Bin: bin, Repo: r.m.o.Dir, RunDir: r.dir,
 		Model: r.req.Model, Effort: r.req.Effort, Resume: r.req.Resume,
 		MaxTurns: r.m.o.MaxTurns, UseSkills: r.m.o.UseSkills, MCP: r.m.o.MCP, ProjectSettings: !r.m.o.NoProjectSettings,
+	}
+	if s.Resume != "" { // the only flags that not every version has go with it
+		s.Version = r.m.o.Version(ctx, bin)
 	}
 	if s.Model == "" && r.agent == r.m.o.Agents[0] {
 		s.Model = r.m.o.Model

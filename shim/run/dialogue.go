@@ -71,6 +71,7 @@ func (d *dialogue) open() {
 // after runs f under the mutex, unless the talk is over by then.
 func (d *dialogue) after(wait time.Duration, f func()) {
 	d.timers = append(d.timers, time.AfterFunc(wait, func() {
+		defer d.run.rescue()
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.timers != nil {
@@ -206,15 +207,16 @@ func (d *dialogue) emit(events []event.Event) {
 			if d.run.isStopping() {
 				continue
 			}
-			d.run.failed = true
+			d.run.failed.Store(true)
 		}
 		d.tools.see(e)
 		d.run.journal.append(e)
 	}
 }
 
-// finish waits for the process, ends what it left behind, and maps the end.
-func (d *dialogue) finish() (agent.Facts, agent.Exit) {
+// finish waits for the process and maps its end. The closing events are not
+// emitted yet: of a session that turns out to be lost they are not the end.
+func (d *dialogue) finish() ([]event.Event, agent.Facts) {
 	exit := d.fam.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -224,17 +226,17 @@ func (d *dialogue) finish() (agent.Facts, agent.Exit) {
 	d.timers = nil
 	exit.Stopped = d.run.isStopping()
 	exit.Stderr = tail(append(d.diag, d.fam.Stderr()...))
-	return d.mapper.Facts(), exit
+	events := d.mapper.Finish(exit)
+	facts := d.mapper.Facts()
+	d.run.m.unknown.Add(int64(facts.Unknown))
+	return events, facts
 }
 
 // close emits the closing events.
-func (d *dialogue) close(exit agent.Exit) agent.Facts {
+func (d *dialogue) close(events []event.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.emit(d.mapper.Finish(exit))
-	facts := d.mapper.Facts()
-	d.run.m.unknown.Add(int64(facts.Unknown))
-	return facts
+	d.emit(events)
 }
 
 // tail is the end of the diagnostics that goes into an error message.

@@ -159,20 +159,10 @@ func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
 // GitState is the repository's state as /meta shows it.
 func (m *Manager) GitState(ctx context.Context) gitrepo.State {
 	repo, err := m.Repo(ctx)
-	if err == nil {
-		return repo.State(ctx)
+	if err != nil {
+		return gitrepo.StateOf(err)
 	}
-	s := gitrepo.State{State: "none", Detail: err.Error(), Fix: hint(err)}
-	switch {
-	case errors.Is(err, gitrepo.ErrUnsafe):
-		s.State = "unsafe"
-	case errors.Is(err, gitrepo.ErrBare):
-		s.State = "bare"
-	case errors.Is(err, gitrepo.ErrNone):
-		s.Detail = "not a git repository: runs work, but there is no change list, commit or undo"
-		s.Fix = "git init"
-	}
-	return s
+	return repo.State(ctx)
 }
 
 // hint is the first hint attached to err.

@@ -19,6 +19,7 @@ import (
 // its change. It does so once; while another shim works in the repository
 // there is nothing to recover and it is tried again at the next call.
 func (m *Manager) Recover(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx) // whoever comes first may go away before it is done
 	m.recovering.Lock()
 	defer m.recovering.Unlock()
 	if m.recovered {
@@ -48,7 +49,33 @@ func (m *Manager) Recover(ctx context.Context) {
 			m.logf("run %s was interrupted and could not be put in order: %v", rec.ID, err)
 		}
 	}
+	m.retry(ctx)
 	m.prune(ctx)
+}
+
+// retry finishes or rolls back what an earlier recovery could not, because git
+// failed then.
+func (m *Manager) retry(ctx context.Context) {
+	records, err := m.o.Store.List()
+	if err != nil {
+		return // said already
+	}
+	for _, rec := range records {
+		if rec.State != state.Interrupted || len(rec.Intent) == 0 {
+			continue
+		}
+		repo, err := m.Repo(ctx)
+		if err != nil {
+			return
+		}
+		// Its journal has ended; what is done now is in the ledger alone.
+		r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, record: rec, journal: endedJournal()}
+		if err := r.recoverIntent(ctx, repo); err != nil {
+			m.logf("run %s was interrupted and could not be put in order: %v", rec.ID, err)
+			continue
+		}
+		r.update(func(rec *state.Record) { rec.Intent = nil })
+	}
 }
 
 // prune lets go of runs that are too old or too many, and of their snapshots.
@@ -79,31 +106,58 @@ func (m *Manager) recoverRun(ctx context.Context, rec state.Record) error {
 	}
 	r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, started: rec.StartedAt, record: rec, journal: j}
 	r.req.Prompt = rec.Prompt
-	r.journal.append(event.Error{
-		Message: "slidewrite ended in the middle of this run; what it had changed is below and can be undone",
-		Code:    event.CodeCrashed, Fix: "slidewrite undo " + rec.ID,
-	})
+	settled := true
 	if repo, err := m.Repo(ctx); err == nil {
-		if err := r.recoverGit(ctx, repo); err != nil {
+		if settled, err = r.recoverGit(ctx, repo); err != nil {
 			r.note("recovery", event.Warning, err.Error())
 		}
+	} else {
+		r.crashed()
 	}
 	r.update(func(rec *state.Record) {
-		rec.State, rec.EndedAt, rec.Intent = state.Interrupted, m.o.Now(), nil
+		rec.State, rec.EndedAt = state.Interrupted, m.o.Now()
+		if settled {
+			rec.Intent = nil
+		}
 	})
 	r.journal.append(event.Done{})
 	return nil
 }
 
-// recoverGit finishes or rolls back a commit or undo that had begun, and
-// finds out what the run had changed where that was not known yet.
-func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
-	if err := r.recoverChange(ctx, repo); err != nil {
-		return errors.Wrap(err, "find out what the run had changed")
+// crashed is the error event of an interrupted run.
+func (r *Run) crashed() {
+	e := event.Error{Message: "slidewrite ended in the middle of this run", Code: event.CodeCrashed}
+	if len(filesOf(r.record)) > 0 && r.kind != state.KindUndo {
+		e.Message += "; what it had changed can be undone"
+		e.Fix = "slidewrite undo " + r.id
+	}
+	r.journal.append(e)
+}
+
+// recoverGit finds out what the run had changed where that was not known yet,
+// and finishes or rolls back a commit or undo that had begun; settled tells
+// that nothing of that is left to do.
+func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) (settled bool, err error) {
+	change, err := r.recoverChange(ctx, repo)
+	r.crashed()
+	if err != nil {
+		return len(r.record.Intent) == 0, errors.Wrap(err, "find out what the run had changed")
+	}
+	if change != nil {
+		r.notes(change.Notes)
+		if len(change.Files) > 0 {
+			r.journal.append(changeEvent(change))
+		}
 	}
 	if len(r.record.Intent) == 0 {
-		return nil
+		return true, nil
 	}
+	err = r.recoverIntent(ctx, repo)
+	return err == nil, err
+}
+
+// recoverIntent finishes or rolls back what the run was about to do.
+func (r *Run) recoverIntent(ctx context.Context, repo *gitrepo.Repo) error {
 	var in gitrepo.Intent
 	if err := json.Unmarshal(r.record.Intent, &in); err != nil {
 		return errors.Wrap(err, "read what the run was about to do")
@@ -124,7 +178,7 @@ func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
 	}
 	if done.SHA != "" {
 		r.update(func(rec *state.Record) { rec.SHA = done.SHA })
-		r.journal.append(event.Commit{SHA: done.SHA[:min(len(done.SHA), 10)], Count: len(filesOf(r.record))})
+		r.journal.append(event.Commit{SHA: done.Short, Count: done.Count, HooksSkipped: done.HooksSkipped})
 	}
 	if r.kind == state.KindUndo {
 		r.m.markUndone(r.undoOf, true)
@@ -132,31 +186,45 @@ func (r *Run) recoverGit(ctx context.Context, repo *gitrepo.Repo) error {
 	return nil
 }
 
-// recoverChange emits the change of the run; where the run died before its
-// second snapshot, that is taken now.
-func (r *Run) recoverChange(ctx context.Context, repo *gitrepo.Repo) error {
+// recoverChange returns the change of the run, nil when there can be none;
+// where the run died before its second snapshot, that is taken now.
+func (r *Run) recoverChange(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Change, error) {
 	if files := filesOf(r.record); len(files) > 0 {
-		r.journal.append(changeEvent(&gitrepo.Change{Files: files}))
-		return nil
+		return &gitrepo.Change{Files: files}, nil
 	}
 	if r.kind == state.KindUndo {
-		return nil
+		return nil, nil
 	}
 	if len(r.record.Before) == 0 { // the agent had not been asked anything
-		return repo.Drop(ctx, r.id)
+		return nil, repo.Drop(ctx, r.id)
 	}
 	var before gitrepo.Snapshot
 	if err := json.Unmarshal(r.record.Before, &before); err != nil {
-		return err
+		return nil, err
 	}
-	// Which tools ran when died with the shim: all that changed is the run's.
-	change, err := r.change(ctx, repo, &before, gitrepo.ToolLog{})
-	if err != nil || len(change.Files) == 0 {
-		return err
+	// When its tools ran died with the shim, what they named is in the journal.
+	return r.change(ctx, repo, &before, gitrepo.ToolLog{Edited: r.editedPaths()})
+}
+
+// editedPaths are the paths that the run's events say were edited.
+func (r *Run) editedPaths() []string {
+	var paths []string
+	f := r.journal.follow(0)
+	defer f.Close()
+	for r.journal.last > f.after {
+		frames, err := f.Next(context.Background())
+		if err != nil {
+			return paths
+		}
+		for _, frame := range frames {
+			if e, err := event.Decode(frame.Data); err == nil {
+				if edit, ok := e.(event.FileEdit); ok {
+					paths = append(paths, edit.Path)
+				}
+			}
+		}
 	}
-	r.notes(change.Notes)
-	r.journal.append(changeEvent(change))
-	return nil
+	return paths
 }
 
 // reopenJournal opens the journal of a dead run for its last events. A line

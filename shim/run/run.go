@@ -6,7 +6,10 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -33,9 +36,10 @@ type Run struct {
 	stopping chan struct{} // closed when somebody wants the run to end
 	finished chan struct{} // closed after done
 
+	failed atomic.Bool // an error event was emitted
+
 	mu      sync.Mutex
 	record  state.Record
-	failed  bool // an error event was emitted, or would have been
 	stopped bool // the agent was ended by a stop
 	clients int
 	leaving *time.Timer // ends the run when no client comes back
@@ -107,7 +111,7 @@ func (r *Run) notes(notes []gitrepo.Note) {
 }
 
 func (r *Run) fail(e event.Error) {
-	r.failed = true
+	r.failed.Store(true)
 	r.journal.append(e)
 }
 
@@ -134,16 +138,15 @@ func (r *Run) execute() {
 	// context of its own, so that a run that was stopped still has its change.
 	ctx := context.Background()
 	defer r.end()
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(os.Stderr, "slidewrite: run %s: %v\n%s", r.id, p, debug.Stack())
-			r.fail(event.Error{Message: fmt.Sprintf("slidewrite failed: %v", p), Code: event.CodeInternal})
-		}
-	}()
+	defer r.rescue()
 	for _, n := range r.req.Notes {
 		r.note(n.Code, event.Warning, n.Message)
 	}
-	repo := r.openRepo(ctx)
+	repo, err := r.openRepo(ctx)
+	if err != nil {
+		r.fail(snapshotError(err))
+		return
+	}
 	before, tools, ok := r.converse(ctx, repo)
 	// A stop that comes from here on is too late: the run ends as it would.
 	stopping := r.isStopping()
@@ -151,24 +154,35 @@ func (r *Run) execute() {
 		r.journal.append(event.Stopped{By: r.stopBy})
 	}
 	if before != nil {
-		r.settle(ctx, repo, before, tools, ok && !r.failed && !stopping)
+		r.settle(ctx, repo, before, tools, ok && !r.failed.Load() && !stopping)
 	}
 }
 
-// openRepo returns the repository, or nil with a note that says what that
-// means.
-func (r *Run) openRepo(ctx context.Context) *gitrepo.Repo {
-	repo, err := r.m.Repo(ctx)
-	if err != nil {
-		git := r.m.GitState(ctx)
-		msg := git.Detail
-		if git.Fix != "" {
-			msg += " (" + git.Fix + ")"
-		}
-		r.note("no_repo", event.Warning, msg)
-		return nil
+// rescue ends the run when something of ours panics: with a word, and without
+// its agent. It is deferred in every goroutine of a run.
+func (r *Run) rescue() {
+	if p := recover(); p != nil {
+		fmt.Fprintf(os.Stderr, "slidewrite: run %s: %v\n%s", r.id, p, debug.Stack())
+		r.fail(event.Error{Message: fmt.Sprintf("slidewrite failed: %v", p), Code: event.CodeInternal})
+		r.stop("")
 	}
-	return repo
+}
+
+// openRepo returns the repository; where there is none that git takes, nil
+// with a note that says what that means. Any other failure is an error: the
+// agent must not work where we cannot see what it does.
+func (r *Run) openRepo(ctx context.Context) (*gitrepo.Repo, error) {
+	repo, err := r.m.Repo(ctx)
+	if err == nil || !errors.IsAny(err, gitrepo.ErrNone, gitrepo.ErrBare, gitrepo.ErrUnsafe) {
+		return repo, err
+	}
+	git := gitrepo.StateOf(err)
+	msg := git.Detail
+	if git.Fix != "" {
+		msg += " (" + git.Fix + ")"
+	}
+	r.note("no_repo", event.Warning, msg)
+	return nil, nil
 }
 
 // end closes the run: the ledger, the private folder, the lock, done. The
@@ -182,7 +196,7 @@ func (r *Run) end() {
 		switch {
 		case r.stopped:
 			rec.State = state.Stopped
-		case r.failed:
+		case r.failed.Load():
 			rec.State = state.Failed
 		}
 	})

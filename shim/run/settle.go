@@ -81,7 +81,7 @@ func (r *Run) change(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 		change.Notes = append(change.Notes, gitrepo.Note{Code: "head_moved", Message: "the branch was switched during the run: only files that the agent's edit tools named count as its change"})
 	}
 	repo.MarkYours(change, tools)
-	if len(change.Files) == 0 {
+	if len(change.Files) == 0 && !limited {
 		return change, repo.Drop(ctx, r.id)
 	}
 	return change, r.keep(ctx, repo, change)
