@@ -117,6 +117,9 @@ func TestServeConfig(t *testing.T) {
 		{"repeatable", nil, []string{"--allow-host", "A.test", "--allow-host", "*.b.test", "--allow-extension", strings.Repeat("p", 32)}, func(c shim.Config) bool {
 			return slices.Equal(c.AllowHosts, []string{"a.test", "*.b.test"}) && len(c.AllowExtensions) == 1
 		}},
+		{"names as the server takes them", nil, []string{"--allow-host", "dev_box", "--allow-host", "[::1]", "--origin", "http://dev_box:3000,http://[::1]:3000"}, func(c shim.Config) bool {
+			return slices.Equal(c.AllowHosts, []string{"dev_box", "[::1]"}) && slices.Equal(c.Origins, []string{"http://dev_box:3000", "http://[::1]:3000"})
+		}},
 		{"origins as a browser spells them", nil, []string{"--origin", "HTTP://LocalHost:5173/, *"}, func(c shim.Config) bool {
 			return slices.Equal(c.Origins, []string{"http://localhost:5173", "*"})
 		}},

@@ -3,10 +3,8 @@ package cli
 import (
 	"math"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/slidewrite/slidewrite/shim"
+	"github.com/slidewrite/slidewrite/shim/server"
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
@@ -81,11 +80,11 @@ func (a *app) serveConfig(cmd *urfave.Command) (shim.Config, error) {
 	if c.Origins, err = a.origins(cmd.StringSlice("origin")); err != nil {
 		return c, err
 	}
-	if c.AllowHosts, err = a.each("allow-host", cmd.StringSlice("allow-host"), validHost,
+	if c.AllowHosts, err = a.each("allow-host", cmd.StringSlice("allow-host"), server.HostPattern,
 		"give the host name alone, for example dev.example.com or *.example.com"); err != nil {
 		return c, err
 	}
-	c.AllowExtensions, err = a.each("allow-extension", cmd.StringSlice("allow-extension"), validExtension,
+	c.AllowExtensions, err = a.each("allow-extension", cmd.StringSlice("allow-extension"), extensionID,
 		"copy the extension's id from chrome://extensions: 32 letters a to p")
 	return c, err
 }
@@ -221,36 +220,34 @@ func tokenBits(token string) float64 {
 func (a *app) origins(values []string) ([]string, error) {
 	var out []string
 	for _, v := range values {
-		v = strings.TrimSuffix(strings.TrimSpace(v), "/")
+		v = strings.TrimSpace(v)
 		if v == "*" {
 			a.warn("%s *: every website you visit may talk to this shim; only the token stands between it and your files", a.source("origin"))
 			out = append(out, v)
 			continue
 		}
-		u, err := url.Parse(v)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		spelled, ok := server.WebOrigin(v)
+		if !ok {
 			return nil, usage("write scheme, host and port alone, for example http://localhost:5173",
 				"%s: %q is not a web origin", a.source("origin"), v)
 		}
-		out = append(out, strings.ToLower(u.Scheme+"://"+u.Host))
+		out = append(out, spelled)
 	}
 	return out, nil
 }
 
-var (
-	validHost      = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
-	validExtension = regexp.MustCompile(`^[a-p]{32}$`)
-)
+func extensionID(s string) (string, bool) { return s, server.IsExtensionID(s) }
 
-// each checks every value of a repeatable flag.
-func (a *app) each(flag string, values []string, valid *regexp.Regexp, fix string) ([]string, error) {
+// each checks every value of a repeatable flag and spells it as spell does.
+func (a *app) each(flag string, values []string, spell func(string) (string, bool), fix string) ([]string, error) {
 	var out []string
 	for _, v := range values {
 		v = strings.ToLower(strings.TrimSpace(v))
-		if !valid.MatchString(v) {
+		spelled, ok := spell(v)
+		if !ok {
 			return nil, usage(fix, "%s: %q makes no sense there", a.source(flag), v)
 		}
-		out = append(out, v)
+		out = append(out, spelled)
 	}
 	return out, nil
 }

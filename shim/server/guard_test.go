@@ -243,31 +243,49 @@ func TestGuardWithoutAConnection(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+// The command line asks these before it starts a server, so that what it takes
+// is what the guard can match.
+func TestNamesOfTheAllowLists(t *testing.T) {
+	extension := func(s string) (string, bool) { return s, server.IsExtensionID(s) }
 	for _, c := range []struct {
-		name string
-		o    server.Options
-		flag string // in the error, "" = none
+		kind  string
+		judge func(string) (string, bool)
+		value string
+		want  string // "" = refused
 	}{
-		{"nothing", server.Options{}, ""},
-		{"all kinds", server.Options{
-			AllowHosts: []string{"shop.example.com", "*.dev.example.com", "192.168.1.5", "fe80::1", "[::2]", "name:8443"},
-			Origins:    []string{"*", "http://localhost:5173", "https://a.example/"}, AllowExtensions: []string{otherExtension},
-		}, ""},
-		{"host with a path", server.Options{AllowHosts: []string{"http://shop"}}, "--allow-host"},
-		{"every host", server.Options{AllowHosts: []string{"*"}}, "--allow-host"},
-		{"star inside", server.Options{AllowHosts: []string{"a.*.b"}}, "--allow-host"},
-		{"empty host", server.Options{AllowHosts: []string{""}}, "--allow-host"},
-		{"nothing below the star", server.Options{AllowHosts: []string{"*."}}, "--allow-host"},
-		{"origin with a path", server.Options{Origins: []string{"http://localhost:5173/app"}}, "--origin"},
-		{"origin without scheme", server.Options{Origins: []string{"localhost:5173"}}, "--origin"},
-		{"extension as origin", server.Options{Origins: []string{"chrome-extension://" + otherExtension}}, "--origin"},
-		{"short id", server.Options{AllowExtensions: []string{"abc"}}, "--allow-extension"},
-		{"id with other letters", server.Options{AllowExtensions: []string{strings.Repeat("z", 32)}}, "--allow-extension"},
+		{"host", server.HostPattern, "shop.example.com", "shop.example.com"},
+		{"host", server.HostPattern, "Shop.Example.com.", "shop.example.com"},
+		{"host", server.HostPattern, "*.dev.Example.com", "*.dev.example.com"},
+		{"host", server.HostPattern, "dev_box", "dev_box"},
+		{"host", server.HostPattern, "192.168.1.5", "192.168.1.5"},
+		{"host", server.HostPattern, "fe80::1", "[fe80::1]"},
+		{"host", server.HostPattern, "[::1]", "[::1]"},
+		{"host", server.HostPattern, "name:8443", "name"},
+		{"host", server.HostPattern, "http://shop", ""},
+		{"host", server.HostPattern, "a..b", ""},
+		{"host", server.HostPattern, "*", ""},
+		{"host", server.HostPattern, "a.*.b", ""},
+		{"host", server.HostPattern, "", ""},
+		{"host", server.HostPattern, "*.", ""},
+		{"host", server.HostPattern, "*.[::1]", ""},
+		{"origin", server.WebOrigin, "HTTP://LocalHost:5173/", "http://localhost:5173"},
+		{"origin", server.WebOrigin, "https://a.example/", "https://a.example"},
+		{"origin", server.WebOrigin, "http://dev_box:3000", "http://dev_box:3000"},
+		{"origin", server.WebOrigin, "http://[::1]:3000", "http://[::1]:3000"},
+		{"origin", server.WebOrigin, "http://a..b", ""},
+		{"origin", server.WebOrigin, "http://localhost:5173/app", ""},
+		{"origin", server.WebOrigin, "http://localhost:70000", ""},
+		{"origin", server.WebOrigin, "http://user@localhost", ""},
+		{"origin", server.WebOrigin, "localhost:5173", ""},
+		{"origin", server.WebOrigin, "null", ""},
+		{"origin", server.WebOrigin, "*", ""},
+		{"origin", server.WebOrigin, "chrome-extension://" + otherExtension, ""},
+		{"extension", extension, otherExtension, otherExtension},
+		{"extension", extension, "abc", ""},
+		{"extension", extension, strings.Repeat("z", 32), ""},
 	} {
-		err := c.o.Validate()
-		if (err == nil) != (c.flag == "") || err != nil && !strings.HasPrefix(err.Error(), c.flag+":") {
-			t.Errorf("%s: got %v", c.name, err)
+		if got, ok := c.judge(c.value); ok != (c.want != "") || ok && got != c.want {
+			t.Errorf("%s %q: got %q, %v, want %q", c.kind, c.value, got, ok, c.want)
 		}
 	}
 }

@@ -115,9 +115,9 @@ type hostRules struct {
 func newHostRules(o Options) hostRules {
 	rules := hostRules{exact: map[string]bool{}}
 	for _, pattern := range o.AllowHosts {
-		name, wild, err := parseHostPattern(pattern)
+		name, wild, ok := parseHostPattern(pattern)
 		switch {
-		case err != nil: // matches nothing; Options.Validate tells
+		case !ok: // matches nothing; who takes the flag has told
 		case wild:
 			rules.suffixes = append(rules.suffixes, "."+name)
 		default:
@@ -154,20 +154,25 @@ func (r hostRules) allow(h host) bool {
 	return false
 }
 
-// parseHostPattern reads a value of --allow-host: a name or an address, or
-// *.suffix for every name below suffix. A port is allowed and means nothing.
-func parseHostPattern(pattern string) (name string, wild bool, err error) {
+// HostPattern spells a value of Options.AllowHosts the way it is compared: a
+// name or an address, or *.suffix for every name below suffix. A port is
+// allowed and means nothing. false: it can match no host.
+func HostPattern(s string) (string, bool) {
+	name, wild, ok := parseHostPattern(s)
+	if ok && wild {
+		name = "*." + name
+	}
+	return name, ok
+}
+
+func parseHostPattern(pattern string) (name string, wild, ok bool) {
 	rest, wild := strings.CutPrefix(pattern, "*.")
-	name, ok := bindName(rest)
+	name, ok = bindName(rest)
 	if !ok && !wild {
 		h, parsed := parseHost(rest)
 		name, ok = h.name, parsed
 	}
-	if !ok || (wild && strings.HasPrefix(name, "[")) {
-		return "", false, errors.WithHint(errors.Newf("--allow-host: %q is not a host name", pattern),
-			"pass a name like shop.dev.example.com, or *.dev.example.com for every name below it")
-	}
-	return name, wild, nil
+	return name, wild, ok && !(wild && strings.HasPrefix(name, "["))
 }
 
 // badHost is the refusal, with the flag that lets the name in.

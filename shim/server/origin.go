@@ -36,12 +36,12 @@ func newOriginRules(o Options) originRules {
 	for _, s := range o.Origins {
 		if s == "*" {
 			rules.any = true
-		} else if origin, err := parseOriginFlag(s); err == nil { // Options.Validate tells about the others
+		} else if origin, ok := parseWebOrigin(s); ok { // who takes the flag has told about the others
 			rules.web[origin.String()] = true
 		}
 	}
 	for _, id := range o.AllowExtensions {
-		if isExtensionID(id) {
+		if IsExtensionID(id) {
 			rules.extensions[id] = true
 		}
 	}
@@ -75,7 +75,7 @@ func parseOrigin(s string) (origin, bool) {
 	scheme = strings.ToLower(scheme)
 	switch scheme {
 	case "chrome-extension":
-		return origin{scheme, host{name: rest}}, isExtensionID(rest)
+		return origin{scheme, host{name: rest}}, IsExtensionID(rest)
 	case "http", "https":
 		h, ok := parseHost(rest)
 		name, _, _ := strings.Cut(rest, ":")
@@ -85,8 +85,8 @@ func parseOrigin(s string) (origin, bool) {
 	return origin{}, false
 }
 
-// isExtensionID tells whether s has the form of a Chromium extension id.
-func isExtensionID(s string) bool {
+// IsExtensionID tells whether s has the form of a Chromium extension id.
+func IsExtensionID(s string) bool {
 	if len(s) != 32 {
 		return false
 	}
@@ -170,33 +170,22 @@ func refuseOrigin(v originVerdict, r *http.Request) error {
 	return errors.Mark(err, errBadOrigin)
 }
 
-// parseOriginFlag reads a value of --origin; a slash at the end is forgiven.
-func parseOriginFlag(s string) (origin, error) {
-	o, ok := parseOrigin(strings.TrimSuffix(s, "/"))
-	if !ok || o.scheme == "chrome-extension" {
-		return origin{}, errors.WithHint(errors.Newf("--origin: %q is not a web origin", s),
-			"pass scheme, host and port only, like http://localhost:5173")
+// WebOrigin spells a value of Options.Origins as a browser does: scheme, host
+// and port, http or https; a slash at the end is forgiven. false: it is no
+// such origin. The * for every origin is none either.
+func WebOrigin(s string) (string, bool) {
+	o, ok := parseWebOrigin(s)
+	if !ok {
+		return "", false
 	}
-	return o, nil
+	spelled := o.scheme + "://" + o.host.name
+	if o.host.port != "" {
+		spelled += ":" + o.host.port
+	}
+	return spelled, true
 }
 
-// Validate tells which name in o is not understood, by its flag.
-func (o Options) Validate() error {
-	for _, pattern := range o.AllowHosts {
-		if _, _, err := parseHostPattern(pattern); err != nil {
-			return err
-		}
-	}
-	for _, s := range o.Origins {
-		if _, err := parseOriginFlag(s); s != "*" && err != nil {
-			return err
-		}
-	}
-	for _, id := range o.AllowExtensions {
-		if !isExtensionID(id) {
-			return errors.WithHint(errors.Newf("--allow-extension: %q is not an extension id", id),
-				"the id is the 32 letters from a to p that chrome://extensions shows")
-		}
-	}
-	return nil
+func parseWebOrigin(s string) (origin, bool) {
+	o, ok := parseOrigin(strings.TrimSuffix(s, "/"))
+	return o, ok && o.scheme != "chrome-extension"
 }

@@ -119,8 +119,9 @@ type server struct {
 	streams atomic.Int64 // open event streams
 }
 
-// New returns the shim's HTTP handler. Options.Validate tells beforehand
-// which names are not understood; here they match nothing.
+// New returns the shim's HTTP handler. HostPattern, WebOrigin and
+// IsExtensionID tell beforehand which names are not understood; here they
+// match nothing.
 func New(o Options) http.Handler {
 	o.Limits = o.Limits.withDefaults()
 	if o.Log == nil {
