@@ -84,6 +84,7 @@ type File struct {
 	Binary  bool   `json:"binary"`
 	Large   bool   `json:"large,omitempty"` // known by size and time only: reported, never committed
 	Yours   bool   `json:"yours,omitempty"` // the user's own edit during the run: left out of commit and undo
+	Held    bool   `json:"held,omitempty"`  // the user's uncommitted work, which the run moved here: left out of the commit, undone as usual
 }
 
 // Change is before → after.
@@ -191,6 +192,8 @@ var (
 	_ func(*Repo, context.Context, string) error                             = (*Repo).Drop
 	_ func(*Repo, context.Context, *Snapshot, *Snapshot) (*Change, error)    = (*Repo).Change
 	_ func(*Repo, *Change, ToolLog)                                          = (*Repo).MarkYours
+	_ func(*Repo, *Change, time.Time)                                        = (*Repo).MarkLater
+	_ func(*Repo, context.Context, *Change) error                            = (*Repo).MarkMoved
 	_ func(*Repo, context.Context, string, string, []string) ([]byte, error) = (*Repo).Diff
 	_ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
 	_ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo

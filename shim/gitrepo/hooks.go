@@ -127,7 +127,8 @@ func (c *committer) adopt(ctx context.Context, after *Snapshot) error {
 		return err
 	}
 	for i := range fresh.Files {
-		fresh.Files[i].Yours = marks[fresh.Files[i].Path].Yours
+		mark := marks[fresh.Files[i].Path]
+		fresh.Files[i].Yours, fresh.Files[i].Held = mark.Yours, mark.Held
 	}
 	change.After, change.Files = fresh.After, fresh.Files
 	return c.r.Keep(ctx, c.req.RunID, change.Before, change.After)

@@ -148,6 +148,9 @@ func (p *plan) add(m *merger, f facts, c *Change, file File, agent bool) error {
 	case file.Yours:
 		p.leave(file.Path, "yours", name+" was changed by you during the run; commit it yourself")
 		return nil
+	case file.Held:
+		p.leave(file.Path, "held", name+" holds uncommitted work of yours under a new name; commit it yourself")
+		return nil
 	case file.Large:
 		p.leave(file.Path, "large_file", name+" is too large to be committed")
 		return nil
