@@ -58,8 +58,7 @@ type Agent interface {
 	Command(s Spec) Invocation
 	// Converse returns the stdin side of one run.
 	Converse(s Spec) Conversation
-	// NewMapper returns the stdout side of one run. repo is the real path
-	// that tool paths are made relative to.
+	// NewMapper returns the stdout side of one run.
 	NewMapper(o MapOptions) Mapper
 	// Scrub lists the environment variables of the shim that the agent must
 	// not see; keepEnv keeps all but our own secrets.

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"context"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -166,7 +165,7 @@ type UndoResult struct {
 // undo after the process died. Plain data, stored in the ledger as JSON.
 type Intent struct {
 	Kind  string `json:"kind"` // commit or undo
-	Step  string `json:"step"` // of the order in spec 30
+	Step  string `json:"step"` // the one about to be taken, such as "ref"; see the order in commit.go
 	RunID string `json:"runId"`
 	Data  []byte `json:"data"` // the rest, as gitrepo wrote it
 }
@@ -181,21 +180,3 @@ type Recovery struct {
 	Notes        []Note
 	Change       *Change // of a finished undo: what it did, itself undoable
 }
-
-// The calls. Each is documented where it is written.
-var (
-	_                                                                        = Open
-	_ func(*Repo, context.Context) State                                     = (*Repo).State
-	_ func(*Repo, context.Context) (*Snapshot, error)                        = (*Repo).Snapshot
-	_ func(*Repo, context.Context, *Snapshot) (*Snapshot, error)             = (*Repo).SnapshotAfter
-	_ func(*Repo, context.Context, string, *Snapshot, *Snapshot) error       = (*Repo).Keep
-	_ func(*Repo, context.Context, string) error                             = (*Repo).Drop
-	_ func(*Repo, context.Context, *Snapshot, *Snapshot) (*Change, error)    = (*Repo).Change
-	_ func(*Repo, *Change, ToolLog)                                          = (*Repo).MarkYours
-	_ func(*Repo, *Change, time.Time)                                        = (*Repo).MarkLater
-	_ func(*Repo, context.Context, *Change) error                            = (*Repo).MarkMoved
-	_ func(*Repo, context.Context, string, string, []string) ([]byte, error) = (*Repo).Diff
-	_ func(*Repo, context.Context, CommitRequest) (*CommitResult, error)     = (*Repo).Commit
-	_ func(*Repo, context.Context, UndoRequest) (*UndoResult, error)         = (*Repo).Undo
-	_ func(*Repo, context.Context, Intent) (Recovery, error)                 = (*Repo).Recover
-)
