@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	inv := r.agent.Command(spec)
 	fam, err := process.Start(process.Options{
 		Bin: inv.Bin, Args: inv.Args, Dir: inv.Dir, Env: append(env, inv.Env...),
-		Marker: r.m.o.Store.Hash() + "." + r.id,
+		Marker: r.m.o.Store.Hash() + "." + r.id, Marks: marks(inv.Env, spec.RunDir),
 	})
 	if err != nil {
 		r.fail(startError(r.agent.Name(), err))
@@ -137,10 +138,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	}()
 	d.read()
 	// It will say nothing more: an agent that lives on all the same is ended.
-	mute := time.AfterFunc(r.m.o.Timing.Mute, func() {
-		defer r.rescue()
-		fam.End(ctx, process.DefaultLadder, func() process.Opening { return process.CloseStdin }, nil)
-	})
+	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam) })
 	closing, facts := d.finish()
 	mute.Stop()
 	end()
@@ -156,6 +154,17 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	r.sweep(ctx, fam)
 	swept = true
 	return before, d.tools.log(facts.ShowsEveryTool), facts
+}
+
+// marks are the variables that nothing but this run's processes can have.
+func marks(env []string, runDir string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !strings.Contains(kv, runDir) })
+}
+
+// endAgent ends an agent that has nothing more to say. The run itself goes on.
+func (r *Run) endAgent(fam *process.Family) {
+	defer r.rescue()
+	fam.End(context.Background(), process.DefaultLadder, func() process.Opening { return process.CloseStdin }, nil)
 }
 
 func snapshotError(err error) event.Error {

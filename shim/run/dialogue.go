@@ -39,6 +39,7 @@ type dialogue struct {
 	lines    int
 	result   chan struct{} // closed at the first result line
 	resulted bool
+	released bool // its input was closed after a result
 	timers   []*time.Timer
 	diag     []string
 	lastEst  time.Time
@@ -111,12 +112,26 @@ func (d *dialogue) do(s agent.Step) {
 	}
 	if s.Result {
 		if wait := d.conv.CloseAfterResult(); wait > 0 {
-			d.after(wait, d.fam.CloseStdin)
+			d.after(wait, d.release)
 		}
 	}
 	if s.Close {
-		d.fam.CloseStdin()
+		d.release()
 	}
+}
+
+// release closes the agent's input: it has nothing more to do. One that goes
+// on all the same is ended after a while.
+func (d *dialogue) release() {
+	d.fam.CloseStdin()
+	if d.released || !d.resulted {
+		return
+	}
+	d.released = true
+	d.after(d.run.m.o.Timing.Linger, func() {
+		d.run.note("lingers", event.Warning, d.run.agent.Name()+" has finished but does not end; it is ended now")
+		go d.run.endAgent(d.fam) // not under our mutex: it takes seconds, and lines are still read
+	})
 }
 
 // silent tells the user that nothing has come yet.
@@ -286,10 +301,7 @@ func newToolTimes(now func() time.Time) toolTimes {
 func (t *toolTimes) see(e event.Event) {
 	switch e := e.(type) {
 	case event.Tool:
-		t.begin(e.ID)
-		if e.Detail != "" && len(e.Detail) < 4096 {
-			t.paths = append(t.paths, e.Detail)
-		}
+		t.begin(e.ID) // what it reads or searches is not named as its own
 	case event.FileEdit:
 		t.begin(e.ID)
 		t.paths = append(t.paths, e.Path)

@@ -86,6 +86,7 @@ type Timing struct {
 	Grace       time.Duration   // a run that is not detached goes on without a client; 0 = 5 s
 	Silences    []time.Duration // without a first line, after which the user is told; nil = 30 s, 2 min
 	PromptAfter time.Duration   // an agent that does not say it is ready gets its prompt; 0 = its adapter's
+	Linger      time.Duration   // an agent that has finished gets to end; 0 = 10 s
 	Mute        time.Duration   // an agent that has closed its stdout gets to end; 0 = 5 s
 	Stray       time.Duration   // what a run left behind gets to end by itself; 0 = 2 s
 }
@@ -96,6 +97,9 @@ func (t Timing) withDefaults() Timing {
 	}
 	if t.Silences == nil {
 		t.Silences = []time.Duration{30 * time.Second, 2 * time.Minute}
+	}
+	if t.Linger == 0 {
+		t.Linger = 10 * time.Second
 	}
 	if t.Mute == 0 {
 		t.Mute = 5 * time.Second

@@ -100,12 +100,16 @@ func (m *Manager) prune(ctx context.Context) {
 
 // recoverRun closes one run whose shim died.
 func (m *Manager) recoverRun(ctx context.Context, rec state.Record) error {
+	died := rec.StartedAt
+	if info, err := os.Stat(m.o.Store.JournalPath(rec.ID)); err == nil {
+		died = info.ModTime() // its last event
+	}
 	j, err := reopenJournal(m.o.Store.JournalPath(rec.ID))
 	if err != nil {
 		return err
 	}
 	r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, started: rec.StartedAt, record: rec, journal: j}
-	r.req.Prompt = rec.Prompt
+	r.req.Prompt, r.died = rec.Prompt, died
 	settled := true
 	if repo, err := m.Repo(ctx); err == nil {
 		if settled, err = r.recoverGit(ctx, repo); err != nil {

@@ -24,6 +24,7 @@ type Summary struct {
 	Files     []string   `json:"files"`
 	SHA       string     `json:"sha"` // of its commit, "" when there is none
 	Undone    bool       `json:"undone"`
+	Undoable  bool       `json:"undoable"` // an undo would do something, unless later edits stand in its way
 }
 
 // List returns the running and recent runs, newest first.
@@ -48,8 +49,12 @@ func summary(rec state.Record) Summary {
 	if !rec.EndedAt.IsZero() {
 		s.EndedAt = &rec.EndedAt
 	}
+	s.Undoable = unsettled(rec)
 	for _, f := range filesOf(rec) {
 		s.Files = append(s.Files, changedFile(f).Path)
+		if rec.State != state.Running && !rec.Undone && !f.Yours && !f.Large {
+			s.Undoable = true
+		}
 	}
 	return s
 }

@@ -37,6 +37,7 @@ type Run struct {
 	finished chan struct{} // closed after done
 
 	failed atomic.Bool // an error event was emitted
+	died   time.Time   // of a run whose second snapshot comes late: when it had ended
 
 	mu      sync.Mutex
 	record  state.Record

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/errors"
 
@@ -13,11 +14,18 @@ import (
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
+// lateSlack is how long after a run's last sign of life a file may have been
+// touched and still count as touched by it.
+const lateSlack = 2 * time.Second
+
 // settle takes the second snapshot, tells what changed, and commits it.
 func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Snapshot, tools gitrepo.ToolLog, commit bool) {
 	change, err := r.change(ctx, repo, before, tools)
 	if err != nil {
-		r.fail(event.Error{Message: "what the run changed could not be found out: " + err.Error(), Code: event.CodeInternal, Fix: hint(err)})
+		r.fail(event.Error{
+			Message: "what the run changed could not be found out: " + err.Error(), Code: event.CodeInternal,
+			Fix: "when the cause is gone, it can still be taken back: slidewrite undo " + r.id,
+		})
 		return
 	}
 	r.notes(change.Notes)
@@ -81,7 +89,14 @@ func (r *Run) change(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 		change.Notes = append(change.Notes, gitrepo.Note{Code: "head_moved", Message: "the branch was switched during the run: only files that the agent's edit tools named count as its change"})
 	}
 	repo.MarkYours(change, tools)
+	if !r.died.IsZero() {
+		repo.MarkLater(change, r.died.Add(lateSlack))
+	}
+	if err := repo.MarkMoved(ctx, change); err != nil {
+		return nil, err
+	}
 	if len(change.Files) == 0 && !limited {
+		r.update(func(rec *state.Record) { rec.Before = nil }) // there is nothing to find out later
 		return change, repo.Drop(ctx, r.id)
 	}
 	return change, r.keep(ctx, repo, change)

@@ -18,6 +18,9 @@ type UndoReply struct {
 	ID    string   `json:"id"`    // of the undo run, itself undoable
 	Files []string `json:"files"` // paths taken back
 	SHA   string   `json:"sha"`   // abbreviated, "" when nothing was committed
+
+	// CommitError says why the files were taken back but not committed.
+	CommitError string `json:"commitError,omitempty"`
 }
 
 // Undo takes the change of a run back, as a run of its own. It fails with
@@ -31,7 +34,7 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 	}
 	r := &Run{
 		m: m, id: state.NewRunID(), kind: state.KindUndo, undoOf: id, started: m.o.Now(),
-		req:      prompt.Request{Prompt: "undo " + prompt.Title(rec.Prompt)},
+		req:      prompt.Request{Prompt: "Undo: " + m.subject(rec)},
 		stopping: make(chan struct{}), finished: make(chan struct{}),
 	}
 	lock, err := m.lock(r.id, r.req.Prompt, r.started)
@@ -41,6 +44,9 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 	r.lock = lock
 	// The record may have changed while the lock was waited for.
 	if rec, err = m.stored(id); err == nil {
+		rec, err = m.late(ctx, rec)
+	}
+	if err == nil {
 		err = m.undoable(rec)
 	}
 	if err == nil {
@@ -50,8 +56,60 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 		lock.Release()
 		return UndoReply{}, err
 	}
-	defer r.end()
-	return r.undo(ctx, rec)
+	reply, err := r.undo(ctx, rec)
+	r.end()
+	if errors.HasType(err, (*gitrepo.Refusal)(nil)) { // nothing was touched: it was no run
+		m.forget(r.id)
+	}
+	return reply, err
+}
+
+// late finds out what a run had changed whose second snapshot had failed (a
+// full disk, a git that was killed): now, that the cause may be gone.
+func (m *Manager) late(ctx context.Context, rec state.Record) (state.Record, error) {
+	if !unsettled(rec) {
+		return rec, nil
+	}
+	repo, err := m.Repo(ctx)
+	if err != nil {
+		return rec, err
+	}
+	r := &Run{m: m, id: rec.ID, kind: rec.Kind, record: rec, journal: endedJournal(), died: rec.EndedAt}
+	if j, err := openJournal(m.o.Store.JournalPath(rec.ID)); err == nil {
+		r.journal = j
+	}
+	var before gitrepo.Snapshot
+	if err := json.Unmarshal(rec.Before, &before); err != nil {
+		return rec, errors.Wrap(err, "read the run's record")
+	}
+	if _, err := r.change(context.WithoutCancel(ctx), repo, &before, gitrepo.ToolLog{Edited: r.editedPaths()}); err != nil {
+		return rec, errors.Wrap(err, "find out what the run had changed")
+	}
+	return r.record, nil
+}
+
+// unsettled tells whether a run has ended without anybody knowing what it
+// changed.
+func unsettled(rec state.Record) bool {
+	return rec.State != state.Running && rec.Kind != state.KindUndo && len(rec.Before) > 0 && len(rec.After) == 0
+}
+
+// forget takes a run that did nothing out of the ledger.
+func (m *Manager) forget(id string) {
+	m.mu.Lock()
+	delete(m.active, id)
+	m.mu.Unlock()
+	if err := m.o.Store.Remove(id); err != nil {
+		m.logf("the record of a refused undo could not be removed: %v", err)
+	}
+}
+
+// subject is the subject of the commit that a run made, or would have made.
+func (m *Manager) subject(rec state.Record) string {
+	if rec.Kind == state.KindUndo {
+		return rec.Prompt
+	}
+	return "slide-write: " + prompt.Title(rec.Prompt)
 }
 
 // undoable tells why a run cannot be undone.
@@ -102,10 +160,11 @@ func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
 	}
 	// From here on the undo is carried through, whatever the client does.
 	ctx = context.WithoutCancel(ctx)
-	res, err := repo.Undo(ctx, req)
-	if err != nil {
-		return fail(err)
+	res, commitErr := repo.Undo(ctx, req)
+	if commitErr != nil && (res == nil || res.Change == nil) {
+		return fail(commitErr)
 	}
+	// From here on the files are taken back, whatever became of the commit.
 	reply := UndoReply{ID: r.id, Files: []string{}}
 	for _, f := range res.Change.Files {
 		reply.Files = append(reply.Files, changedFile(f).Path)
@@ -116,12 +175,16 @@ func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
 	r.m.markUndone(rec.ID, true)
 	r.notes(res.Change.Notes)
 	r.journal.append(changeEvent(res.Change))
+	if commitErr == nil && res.CommitRefused != nil {
+		commitErr = res.CommitRefused
+	}
 	switch {
+	case commitErr != nil:
+		r.committed(nil, commitErr)
+		reply.CommitError = commitErr.Error()
 	case res.Commit != nil:
 		r.committed(res.Commit, nil)
 		reply.SHA = res.Commit.Short
-	case res.CommitRefused != nil:
-		r.committed(nil, res.CommitRefused)
 	}
 	return reply, nil
 }
@@ -140,13 +203,13 @@ func undoRequest(r *Run, rec state.Record) (gitrepo.UndoRequest, error) {
 	}
 	return gitrepo.UndoRequest{
 		RunID: r.id, Of: rec.ID, Before: before.Tree, After: after.Tree, Files: files,
-		Committed: rec.SHA != "", Message: undoMessage(r.id, rec),
+		Committed: rec.SHA != "", Message: undoMessage(r),
 		AsUser: r.m.o.CommitAsUser, Verify: r.m.o.CommitVerify, Record: r.intent,
 	}, nil
 }
 
-func undoMessage(runID string, rec state.Record) string {
-	return "Undo: slide-write: " + prompt.Title(rec.Prompt) + "\n\nSlide-Write-Run: " + runID + "\n"
+func undoMessage(r *Run) string {
+	return r.req.Prompt + "\n\nSlide-Write-Run: " + r.id + "\n"
 }
 
 // markUndone notes that a run's change was taken back, or brought back by the

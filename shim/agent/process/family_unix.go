@@ -161,6 +161,9 @@ func (f *Family) isRoot(e entry) bool {
 	if f.o.Marker != "" && hasVar(env, MarkerVar+"="+f.o.Marker) {
 		return true
 	}
+	if slices.ContainsFunc(f.o.Marks, func(kv string) bool { return hasVar(env, kv) }) {
+		return true
+	}
 	return !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && lostEnvironment(env)
 }
 
@@ -200,12 +203,15 @@ func hasVar(env []byte, kv string) bool {
 	return false
 }
 
-// lostEnvironment reports whether env cannot be what a child of ours inherited.
+// lostEnvironment reports whether env cannot be what a child of ours inherited:
+// a variable is gone that we have and nobody takes away one by one.
 func lostEnvironment(env []byte) bool {
-	if os.Getenv("PATH") == "" {
-		return false
+	for _, name := range []string{"PATH", "HOME"} {
+		if os.Getenv(name) != "" && !bytes.HasPrefix(env, []byte(name+"=")) && !bytes.Contains(env, []byte("\x00"+name+"=")) {
+			return true
+		}
 	}
-	return !bytes.HasPrefix(env, []byte("PATH=")) && !bytes.Contains(env, []byte("\x00PATH="))
+	return false
 }
 
 // killMembers sends SIGKILL to every member but the agent process.

@@ -47,6 +47,7 @@ type Options struct {
 	Env     []string // the complete environment, KEY=VALUE
 	Dir     string   // working directory
 	Marker  string   // value of SLIDEWRITE_RUN, "" for none
+	Marks   []string // further variables (KEY=VALUE, also in Env) that only this family has
 	MaxLine int      // longest line in bytes, 0 = 32 MiB
 
 	linger time.Duration // 0 = lingerAfterExit; tests shorten it
