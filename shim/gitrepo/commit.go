@@ -288,7 +288,7 @@ func nothingLeft(p *plan, notes []Note) *Refusal {
 	}
 	return &Refusal{
 		Message: "nothing left to commit: every changed path is left out",
-		Fix:     "look at `git diff` and commit the edits yourself",
+		Fix:     "look at `git status` and commit the edits yourself",
 		Notes:   notes,
 	}
 }

@@ -693,6 +693,7 @@ func TestCommitNothingLeft(t *testing.T) {
 	r.write("mine.txt", "agent\n")
 	refused := run.refused()
 	equal(t, "message", refused.Message, "nothing left to commit: every changed path is left out")
+	equal(t, "fix", refused.Fix, "look at `git status` and commit the edits yourself") // which shows untracked files, too
 	equal(t, "notes", refused.Notes, []Note{{"left_out", "`mine.txt` is not in git yet; commit it yourself"}})
 	r.clean()
 }

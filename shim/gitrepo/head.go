@@ -128,7 +128,7 @@ func switched(from, to Head, why string) *Refusal {
 	}
 	return &Refusal{
 		Message: "the branch was switched during the run",
-		Fix:     "look at `git diff` and commit the edits yourself",
+		Fix:     "look at `git status` and commit the edits yourself",
 		Notes:   []Note{{Code: "head_moved", Message: detail}},
 	}
 }
