@@ -14,8 +14,10 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
+	"github.com/slidewrite/slidewrite/shim/state"
 )
 
 // maxPrompt is what is read from stdin as a prompt: the body limit of the
@@ -300,6 +302,9 @@ func (a *app) undoCommand() *urfave.Command {
 			if err != nil {
 				return err
 			}
+			if err := a.needGit(ctx, config.Repo); err != nil {
+				return err
+			}
 			r, err := a.runner(ctx, config, cmd)
 			if err != nil {
 				return err
@@ -310,6 +315,21 @@ func (a *app) undoCommand() *urfave.Command {
 			return a.undo(ctx, r, cmd.Args().First(), cmd.Bool("json"))
 		},
 	}
+}
+
+// needGit says why nothing can be undone in a folder whose git is missing,
+// not trusted or bare.
+func (a *app) needGit(ctx context.Context, dir string) error {
+	_, err := gitrepo.OpenEnv(ctx, dir, a.Environ)
+	if err == nil {
+		return nil
+	}
+	git := gitrepo.StateOf(err)
+	err = errors.Newf("nothing can be undone here: %s", git.Detail)
+	if git.Fix != "" {
+		err = errors.WithHint(err, git.Fix)
+	}
+	return err
 }
 
 // undo takes back run id, or the last run that can be.
@@ -342,6 +362,9 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	for _, f := range reply.Files {
 		fmt.Fprintf(a.Stdout, "  %s\n", printable(f))
 	}
+	if reply.CommitError != "" {
+		return errors.WithHint(errors.Newf("the files are taken back, but not committed: %s", reply.CommitError), "look at `git status` and commit them yourself")
+	}
 	if reply.SHA != "" {
 		fmt.Fprintf(a.Stdout, "committed %s\n", reply.SHA)
 	}
@@ -349,18 +372,21 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	return nil
 }
 
-// lastUndoable is the newest run that changed something and still stands.
-// Undos are passed over: undo twice takes two runs back.
+// lastUndoable is the newest run that an undo would take back. Undos are
+// passed over: undo twice takes two runs back.
 func lastUndoable(ctx context.Context, r runner) (string, error) {
 	list, err := r.runs(ctx)
 	if err != nil {
 		return "", err
 	}
+	none := errors.New("there is no run to undo in this repo")
 	for _, s := range list {
-		if s.Kind != "undo" && !s.Undone && len(s.Files) > 0 && s.State != "running" {
+		switch {
+		case s.Undoable && s.Kind != state.KindUndo:
 			return s.ID, nil
+		case s.Undoable && len(errors.GetAllHints(none)) == 0:
+			none = errors.WithHintf(none, "to take the last undo back, name it: slidewrite undo %s", s.ID)
 		}
 	}
-	return "", errors.WithHint(errors.New("there is no run to undo in this repo"),
-		"name the run of an undo to take that back: slidewrite undo RUN")
+	return "", none
 }
