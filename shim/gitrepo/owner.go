@@ -13,18 +13,18 @@ const toolSlack = time.Second
 
 // MarkYours marks the files of a change that the user edited during the run.
 // In doubt a path is the run's. It is the user's only with positive evidence:
-// every tool call is known, none named the path (or a folder above it), the
-// path exists on both sides, and the later of its mtime and ctime lies in the
-// run but outside every tool window. A shell command names no path, so its
-// window covers everything. No git process.
+// every tool call is known, none named the path (or a folder above it), it
+// exists at the end (edited or new), and the later of its mtime and ctime lies
+// in the run but outside every tool window. A shell command names no path, so
+// its window covers everything. A deleted path has no time: it is the run's.
+// No git process.
 func (r *Repo) MarkYours(c *Change, tools ToolLog) {
 	if !tools.Complete || !r.clocksAgree() || clockWentBack(c.Before, c.After) {
 		return
 	}
 	for i := range c.Files {
 		f := &c.Files[i]
-		onBothSides := f.Status == "modified" || f.Status == "typechange"
-		if onBothSides && !names(tools.Paths, f.Path) && r.editedOutside(f.Path, c.Before.Taken, tools.Windows) {
+		if f.Status != "deleted" && !names(tools.Paths, f.Path) && r.editedOutside(f.Path, c.Before.Taken, tools.Windows) {
 			f.Yours = true
 		}
 	}

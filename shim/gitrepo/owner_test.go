@@ -46,8 +46,9 @@ func TestMarkYours(t *testing.T) {
 	}
 }
 
-// In doubt a path is the run's.
-func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
+// In doubt a path is the run's: a deleted one always, a new one as an edited
+// one, by its true time.
+func TestMarkYoursNeedsThePathAndItsTrueTime(t *testing.T) {
 	t.Parallel()
 	r := newRepoWith(t, map[string]string{"gone.txt": "g\n", "backdated.txt": "b\n"})
 	awaitTick(r)
@@ -64,15 +65,33 @@ func TestMarkYoursNeedsThePathOnBothSidesAndItsTrueTime(t *testing.T) {
 	for _, f := range c.Files {
 		equal(t, f.Path+" yours", f.Yours, false)
 	}
-	r.open().MarkYours(c, ToolLog{Complete: true}) // no tool ran: only what was there and still is can be the user's
-	equal(t, "yours", []bool{c.Files[0].Yours, c.Files[1].Yours, c.Files[2].Yours}, []bool{true, false, false})
+	r.open().MarkYours(c, ToolLog{Complete: true}) // no tool ran: what is there can be the user's
+	equal(t, "yours", []bool{c.Files[0].Yours, c.Files[1].Yours, c.Files[2].Yours}, []bool{true, false, true})
+}
+
+// A file that the user creates while a run is on is neither committed nor
+// deleted by undo.
+func TestMarkYoursOfANewFile(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	r.write("mine.txt", "mine\n")
+	r.write("d/agent.txt", "agent\n")
+	run.change = r.change(run.before)
+	r.open().MarkYours(run.change, ToolLog{Complete: true, Paths: []string{"a.txt", "d/agent.txt"}})
+	run.commitRun()
+	equal(t, "committed", r.committed(), []string{"M a.txt", "A d/agent.txt"})
+	run.undo()
+	equal(t, "disk", sorted(r.disk()), []string{"a.txt", "mine.txt"})
+	equal(t, "status", r.git("status", "--porcelain"), "?? mine.txt")
 }
 
 // The folder of an old file takes the place of another: the file's times are
 // older than the run, so they say nothing.
 func TestMarkYoursOfAFileMovedWithItsFolder(t *testing.T) {
 	t.Parallel()
-	r := newRepoWith(t, map[string]string{"old/a.txt": "1\n", "new/a.txt": "2\n"})
+	r := newRepoWith(t, map[string]string{"old/a.txt": "1\n", "new/a.txt": "2\n", "new/b.txt": "3\n"})
 	awaitTick(r)
 	before := r.snapshot()
 	awaitTick(r)
@@ -80,8 +99,10 @@ func TestMarkYoursOfAFileMovedWithItsFolder(t *testing.T) {
 	must(os.Rename(r.path("new"), r.path("old")))
 	c := r.change(before)
 	r.open().MarkYours(c, ToolLog{Complete: true})
-	equal(t, "paths", paths(c), []string{"deleted new/a.txt", "modified old/a.txt"})
-	equal(t, "yours", c.Files[1].Yours, false)
+	equal(t, "paths", paths(c), []string{"deleted new/a.txt", "deleted new/b.txt", "modified old/a.txt", "added old/b.txt"})
+	for _, f := range c.Files {
+		equal(t, f.Path+" yours", f.Yours, false)
+	}
 }
 
 // A time in the future is not in the window, but ctime says when it was set.
