@@ -113,6 +113,10 @@ var fixed = []string{
 	"-c", "core.quotepath=off",
 }
 
+// pipePatience is how long after git's end a process that it left behind (a
+// filter, what a hook started) may hold its pipes.
+var pipePatience = 5 * time.Second
+
 // git runs one git command and returns its stdout.
 func (r *Repo) git(ctx context.Context, c call, args ...string) ([]byte, error) {
 	out, _, err := r.gitExit(ctx, c, args...)
@@ -135,7 +139,7 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 	if c.group {
 		endAsGroup(cmd)
 	}
-	cmd.WaitDelay = 5 * time.Second // a filter that outlives git must not hold its pipes
+	cmd.WaitDelay = pipePatience
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = r.top
@@ -147,7 +151,7 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if err == nil {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // git's own exit status was 0
 		return stdout.Bytes(), 0, nil
 	}
 	if ctx.Err() != nil {

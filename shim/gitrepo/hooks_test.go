@@ -191,6 +191,37 @@ func TestHooksStopped(t *testing.T) {
 	r.clean()
 }
 
+// TestHooksLeaveAProcess: a hook that passes has passed, even if it leaves a
+// process behind that holds its output. Not parallel: it changes a variable.
+func TestHooksLeaveAProcess(t *testing.T) {
+	skipWithoutShell(t)
+	patience := pipePatience
+	pipePatience = 50 * time.Millisecond
+	t.Cleanup(func() { pipePatience = patience })
+	for _, name := range []string{"pre-commit", "commit-msg"} {
+		r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+		r.hook(".git/hooks/"+name, "sleep 30 & echo $! >.git/pid; exit 0\n")
+		run := r.begin()
+		r.write("a.txt", "agent\n")
+		run.tryCommit(verified)
+		pid, err := strconv.Atoi(strings.TrimSpace(r.read(".git/pid")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.FindProcess(pid)
+		if err != nil || left.Signal(syscall.Signal(0)) != nil {
+			t.Errorf("%s: the process did not outlive the hook: nothing was tested", name)
+		} else if err := left.Kill(); err != nil {
+			t.Error(err)
+		}
+		if run.err != nil {
+			t.Fatalf("%s: %v", name, run.err)
+		}
+		equal(t, "committed", r.committed(), []string{"M a.txt"})
+		r.clean()
+	}
+}
+
 // TestSign: commit.gpgSign is honoured; a signing program that fails leaves
 // the edits uncommitted with the fix.
 func TestSign(t *testing.T) {
