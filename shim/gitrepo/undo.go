@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -124,7 +125,7 @@ func (u *undoer) compute(ctx context.Context) error {
 	overlap = append(overlap, u.blocked()...)
 	if len(overlap) > 0 {
 		sort.Strings(overlap)
-		return overlapRefusal(overlap)
+		return u.overlapRefusal(overlap)
 	}
 	u.plan(prints)
 	return nil
@@ -160,13 +161,43 @@ func (u *undoer) decide(ctx context.Context, prints map[string]string) (overlap 
 	return overlap, nil
 }
 
-// overlapRefusal lists the paths that cannot be taken back.
-func overlapRefusal(paths []string) *Refusal {
-	return &Refusal{
-		Message: "cannot be undone: " + strings.Join(paths, ", ") + " changed since, in the same place",
-		Fix:     "take it back by hand; the diff of the run shows what it did",
-		Paths:   paths,
+// overlapRefusal lists the paths that cannot be taken back, and why. What git
+// cannot hold (a pipe) the run itself may have put there.
+func (u *undoer) overlapRefusal(paths []string) *Refusal {
+	var changed, reasons []string
+	for _, path := range paths {
+		if kind := u.oddKind(path); kind != "" {
+			reasons = append(reasons, path+" is a "+kind+" now")
+		} else {
+			changed = append(changed, path)
+		}
 	}
+	fix := "move it away and undo again"
+	if len(changed) > 0 {
+		fix = "take it back by hand; the diff of the run shows what it did"
+		reasons = append([]string{strings.Join(changed, ", ") + " changed since, in the same place"}, reasons...)
+	}
+	return &Refusal{Message: "cannot be undone: " + strings.Join(reasons, "; "), Fix: fix, Paths: paths}
+}
+
+// oddKind names what is on disk in the place of a path if git cannot hold it as
+// a file, else "".
+func (u *undoer) oddKind(path string) string {
+	info, err := u.root.Lstat(filepath.FromSlash(path))
+	if err != nil {
+		return ""
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	}
+	return ""
 }
 
 // add decides what one path becomes. false = overlap.
@@ -333,7 +364,7 @@ func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, err
 	if only == nil {
 		return nil, &Refusal{
 			Message: "the commit of run " + u.intent.Of + " is not in the history of HEAD: the files are back, but nothing was committed",
-			Fix:     "look at `git diff` and commit what you want",
+			Fix:     "look at `git status` and commit what you want",
 		}
 	}
 	return u.r.commit(ctx, CommitRequest{

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -115,7 +116,7 @@ func (u *undoer) write(ctx context.Context) error {
 func (u *undoer) failed(n int, err error) error {
 	path := string(u.intent.Ops[n].Path)
 	if errors.Is(err, errMoved) {
-		return overlapRefusal([]string{path})
+		return u.overlapRefusal([]string{path})
 	}
 	return &Refusal{
 		Message: fmt.Sprintf("cannot be undone: `%s` cannot be written: %v", path, errors.UnwrapAll(err)),
@@ -158,8 +159,8 @@ func (u *undoer) prepare(ctx context.Context) error {
 	return u.finish(ctx)
 }
 
-// finish gives the new files the line endings and permissions of those they
-// replace, and notes what they look like.
+// finish gives the new files the line endings, permissions and owner of those
+// they replace, and notes what they look like.
 func (u *undoer) finish(ctx context.Context) error {
 	m := u.r.merger(ctx)
 	defer m.close()
@@ -177,8 +178,44 @@ func (u *undoer) finish(ctx context.Context) error {
 				return err
 			}
 		}
+		u.keepOwner(u.fresh(path), path)
 		op.New = u.printOf(u.fresh(path))
 	}
+	return nil
+}
+
+// keepOwner gives what undo makes for a path the owner of what is there now, or
+// of the nearest folder above: an undo that root runs must not leave files of
+// root's. Best effort: such a file is better than none.
+func (u *undoer) keepOwner(name, path string) {
+	for at := path; ; at = parentOf(at) {
+		info, err := u.root.Lstat(filepath.FromSlash(cmp.Or(at, ".")))
+		if err == nil && (info.IsDir() || at == path) {
+			giveTo(u.root, name, info)
+			return
+		}
+		if at == "" {
+			return
+		}
+	}
+}
+
+// makeFolders makes the folders above a path.
+func (u *undoer) makeFolders(path string) error {
+	dir := parentOf(path)
+	if dir == "" {
+		return nil
+	}
+	if info, err := u.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := u.makeFolders(dir); err != nil {
+		return err
+	}
+	if err := u.root.Mkdir(filepath.FromSlash(dir), 0o777); err != nil && !os.IsExist(err) {
+		return err
+	}
+	u.keepOwner(filepath.FromSlash(dir), parentOf(dir))
 	return nil
 }
 
@@ -256,10 +293,8 @@ func (u *undoer) apply(n int) error {
 	if !u.parentsFree(path, false) {
 		return errMoved
 	}
-	if dir := filepath.Dir(name); dir != "." {
-		if err := u.root.MkdirAll(dir, 0o777); err != nil {
-			return err
-		}
+	if err := u.makeFolders(path); err != nil {
+		return err
 	}
 	if op.Was != "" {
 		if err := u.backUp(name, u.old(n)); err != nil {
@@ -292,6 +327,7 @@ func (u *undoer) backUp(name, backup string) error {
 		err = u.root.WriteFile(backup, data, info.Mode().Perm())
 	}
 	if err == nil {
+		giveTo(u.root, backup, info)
 		err = u.root.Chtimes(backup, info.ModTime(), info.ModTime())
 	}
 	return err
@@ -349,9 +385,7 @@ func (u *undoer) rollBack(n int) {
 				u.removeEmptied(path)
 			}
 		default:
-			if dir := filepath.Dir(name); dir != "." {
-				_ = u.root.MkdirAll(dir, 0o777)
-			}
+			_ = u.makeFolders(path)
 			_ = u.root.Rename(u.old(n), name)
 		}
 	}
