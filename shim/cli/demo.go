@@ -91,6 +91,7 @@ type demo struct {
 	dir, repo string
 	env       []string
 	shim      *exec.Cmd
+	wait      func() error // until shim has ended
 	shimErr   bytes.Buffer
 	client    *remote
 }
@@ -201,7 +202,7 @@ func (d *demo) serve(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.shim.Start(); err != nil {
+	if d.wait, err = startBound(d.shim); err != nil {
 		return errors.Wrap(err, "start the shim")
 	}
 	lines := bufio.NewScanner(out)
@@ -258,7 +259,7 @@ func (d *demo) clear() error {
 		}
 		timer := time.AfterFunc(stopWait, func() { d.shim.Process.Kill() })
 		defer timer.Stop()
-		if err := d.shim.Wait(); err != nil && runtime.GOOS != "windows" {
+		if err := d.wait(); err != nil && runtime.GOOS != "windows" {
 			return errors.CombineErrors(errors.Wrapf(err, "the shim ended: %s", strings.TrimSpace(d.shimErr.String())), os.RemoveAll(d.dir))
 		}
 	}
