@@ -236,15 +236,15 @@ func pressUntil(over <-chan struct{}, signals chan<- os.Signal) {
 	}
 }
 
-// TestUndoPicksTheLastOne: the newest run that changed something and stands;
-// undos, failed ones without a change and undone ones are passed over.
+// TestUndoPicksTheLastOne: the newest run that an undo would do something to;
+// undos are passed over, and the rest is for the shim to say.
 func TestUndoPicksTheLastOne(t *testing.T) {
 	list := `{"runs":[
-		{"id":"r5","kind":"undo","state":"done","files":["a"]},
-		{"id":"r4","kind":"design","state":"done","files":[]},
+		{"id":"r5","kind":"undo","state":"done","files":["a"],"undoable":true},
+		{"id":"r4","kind":"design","state":"done","files":["a"],"undoable":false},
 		{"id":"r3","kind":"design","state":"done","files":["a"],"undone":true},
-		{"id":"r2","kind":"design","state":"failed","files":["a","b"]},
-		{"id":"r1","kind":"design","state":"done","files":["a"]}]}`
+		{"id":"r2","kind":"design","state":"failed","files":["a","b"],"undoable":true},
+		{"id":"r1","kind":"design","state":"done","files":["a"],"undoable":true}]}`
 	var undone string
 	r := shimOf(t, map[string]http.HandlerFunc{
 		"GET /runs": func(w http.ResponseWriter, q *http.Request) { fmt.Fprint(w, list) },
