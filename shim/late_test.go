@@ -31,20 +31,6 @@ func killedAfterTheEdit(t *testing.T) (s *shimtest.Stage, id string) {
 	return s, id
 }
 
-// wantNote wants one note of a code.
-func wantNote(t *testing.T, events []event.Event, code string) {
-	t.Helper()
-	n := 0
-	for _, note := range shimtest.All[event.Note](events) {
-		if note.Code == code {
-			n++
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d notes %s, want one: %s", n, code, shimtest.Words(events))
-	}
-}
-
 // later makes a file one that was touched a while after now.
 func later(s *shimtest.Stage, path, text string) {
 	s.T.Helper()
@@ -125,7 +111,7 @@ func TestSessionLostOnStderrOnly(t *testing.T) {
 	s.Play(edit, shim.Config{ClaudeBin: bin, Timing: quick})
 	events := s.Design(ask("resume", "5e551011-0000-4000-8000-00000000dead"))
 	wantWords(t, events, "result, change, commit, done")
-	wantNote(t, events, "session_new")
+	note(t, events, "session_new")
 }
 
 // A second snapshot that fails does not lose the undo: when the cause is gone
@@ -166,7 +152,7 @@ func TestAgentThatLingersIsEnded(t *testing.T) {
 	s.Play(edit, shim.Config{Timing: timing}, stubborn)
 	events := s.Design(ask())
 	wantWords(t, events, "result, change, commit, done")
-	wantNote(t, events, "lingers")
+	note(t, events, "lingers")
 	clean(s)
 }
 

@@ -383,22 +383,36 @@ func TestPreviewIsWhatTheAgentReceives(t *testing.T) {
 
 // An agent that misbehaves: what the client hears, and that nothing is left.
 func TestAgentThatMisbehaves(t *testing.T) {
+	const (
+		noResult = "**No `result`**, whatever the exit code: `error` with `code:\"crashed\"` and the tail of stderr, never a clean-looking end."
+		unknown  = "**Unknown lines** never stop a run"
+		notJSON  = "**Not JSON** (a banner, a warning): kept in a 200-line diagnostics ring, shown with a failed run."
+		long     = "Lines up to 32 MiB are mapped; a longer one is skipped to its newline with a `note`."
+		failed   = "A failed or stopped run that changed files still sends `change`; it is not committed by default, and can be undone."
+		initial  = "An agent that never answers `initialize` still gets its message after 2 s."
+		states   = "or 1 s after a `result` when the CLI sends no states."
+		root     = "As root without `IS_SANDBOX` it refuses bypass: the `error` says so with both ways out."
+		limit    = "429 → `rate_limited`"
+	)
 	for _, tt := range []struct {
+		quote             string // the sentence that says what such an agent gets
 		name, knobs, want string
-		message           string // part of the error's message
+		message           string // part of the error's message or fix
 		note              string // code of a note
 	}{
-		{"crashes", "crash=20,crash_exit=3,crash_stderr=out of cheese", "error crashed, done", "out of cheese", ""},
-		{"crashes after the edit", "crash=50", "error crashed, change, done", "", ""},
-		{"ends without a result", "no_result=1", "error crashed, change, done", "", ""},
-		{"stops in half a line", "half_line=30", "error crashed, done", "", ""},
-		{"writes a banner", "banner=1", "result, change, commit, done", "", ""},
-		{"writes a line of 50 MiB", "big_line=50MiB", "result, change, commit, done", "", "line_skipped"},
-		{"writes a line of 31 MiB", "big_line=31MiB", "result, change, commit, done", "", ""},
-		{"never answers initialize", "no_init_answer=1", "result, change, commit, done", "", ""},
-		{"sends no states", "no_state_events=1", "result, change, commit, done", "", ""},
-		{"refuses to be root", "refuse_root=1", "error unsupported, done", "", ""},
-		{"reached its limit", "rate_limited=1", "error rate_limited, done", "", ""},
+		{noResult, "crashes", "crash=20,crash_exit=3,crash_stderr=out of cheese", "error crashed, done", "out of cheese", ""},
+		{failed, "crashes after the edit", "crash=50", "error crashed, change, done", "", ""},
+		{noResult, "ends without a result", "no_result=1", "error crashed, change, done", "", ""},
+		{noResult, "stops in half a line", "half_line=30", "error crashed, done", "", ""},
+		{notJSON, "writes a banner", "banner=1", "result, change, commit, done", "", ""},
+		{notJSON, "writes a banner and crashes", "banner=1,crash=20", "error crashed, done", "this line is not JSON", ""},
+		{unknown, "speaks a newer dialect", "grease=1", "result, change, commit, done", "", ""},
+		{long, "writes a line of 50 MiB", "big_line=50MiB", "result, change, commit, done", "", "line_skipped"},
+		{long, "writes a line of 31 MiB", "big_line=31MiB", "result, change, commit, done", "", ""},
+		{initial, "never answers initialize", "no_init_answer=1", "result, change, commit, done", "", ""},
+		{states, "sends no states", "no_state_events=1", "result, change, commit, done", "", ""},
+		{root, "refuses to be root", "refuse_root=1", "error unsupported, done", "IS_SANDBOX", ""},
+		{limit, "reached its limit", "rate_limited=1", "error rate_limited, done", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := setup(t, edit, nil)
@@ -413,7 +427,7 @@ func TestAgentThatMisbehaves(t *testing.T) {
 			if got != tt.want {
 				t.Fatalf("the run went %q, want %q%s", got, tt.want, shimtest.Words(events))
 			}
-			if e := shimtest.All[event.Error](events); tt.message != "" && !strings.Contains(e[0].Message, tt.message) {
+			if e := shimtest.All[event.Error](events); tt.message != "" && !strings.Contains(e[0].Message+e[0].Fix, tt.message) {
 				t.Errorf("error %+v", e)
 			}
 			if tt.note != "" {
