@@ -18,6 +18,7 @@ import (
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/state"
 )
 
 // discoveryWait is how long the greeting waits for the agents' answers; the
@@ -142,6 +143,10 @@ func (a *app) cannotListen(c shim.Config, err error) error {
 	port := strconv.Itoa(c.Port)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse):
+		if own, ok := a.ownShim(c); ok {
+			return errors.WithHint(errors.Newf("slidewrite already runs for this repo at http://%s (pid %d)", dialable(own.Addr), own.PID),
+				"use that one, or stop it first")
+		}
 		return errors.WithHint(errors.Newf("port %s is in use%s", port, a.portHolder(c)), "pass --port 0 for a free one")
 	case errors.Is(err, syscall.EACCES):
 		return errors.WithHint(errors.Newf("%s: this user may not listen on port %s", a.source("port"), port),
@@ -155,6 +160,20 @@ func (a *app) cannotListen(c shim.Config, err error) error {
 
 // windowsInUse is WSAEADDRINUSE, which Go does not map to EADDRINUSE.
 const windowsInUse = syscall.Errno(10048)
+
+// ownShim is the shim of the same repository that has the port of c.
+func (a *app) ownShim(c shim.Config) (state.Shim, bool) {
+	top, err := gitrepo.TopOf(c.Repo)
+	if err != nil {
+		return state.Shim{}, false
+	}
+	store, err := a.store(c, top)
+	if err != nil {
+		return state.Shim{}, false
+	}
+	holder, ok := store.ShimOnPort(c.Port)
+	return holder, ok && holder.Repo == store.Top()
+}
 
 // portHolder says who has the port, as " by pid 123 (slidewrite for ../other)",
 // or nothing when that cannot be known.
