@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,12 +59,23 @@ func LookPath(name, explicit string, env []string, never ...string) (path string
 }
 
 func notFound(name, file string, searched []string) error {
-	err := errors.Mark(errors.Newf("%s not found; searched %s", file, strings.Join(searched, string(filepath.ListSeparator))), ErrNotFound)
+	err := errors.Mark(errors.Newf("%s not found; searched %s", file, someOf(searched)), ErrNotFound)
 	hint := "pass its path with --" + name + "-bin"
 	if install := installs[name]; install != "" {
 		hint = install + ", or " + hint
 	}
 	return errors.WithHint(err, hint)
+}
+
+// maxNamed is how many folders a message names.
+const maxNamed = 5
+
+// someOf names the first folders, and how many more there are.
+func someOf(dirs []string) string {
+	if len(dirs) <= maxNamed {
+		return strings.Join(dirs, string(filepath.ListSeparator))
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(dirs[:maxNamed], string(filepath.ListSeparator)), len(dirs)-maxNamed)
 }
 
 // installFolders are where installers put agents without touching PATH.

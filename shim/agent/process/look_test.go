@@ -56,6 +56,7 @@ func TestLookPath(t *testing.T) {
 		{name: "explicit but missing", explicit: at("none"), path: at("bin"), message: "no such file"},
 		{name: "explicit but plain", explicit: at("plain/agentx"), path: at("bin"), message: "is not executable"},
 		{name: "nowhere", path: at("folder"), message: "agentx not found; searched " + at("folder")},
+		{name: "nowhere on a long PATH", path: "/1:/2:/1:/3:/4:/2:/5:/6", message: "agentx not found; searched /1:/2:/3:/4:/5 and "},
 		// S14: the repo's own files never choose a binary.
 		{name: "S14 .", path: ".:" + at("later"), want: at("later/agentx")},
 		{name: "S14 empty entry", path: ":" + at("later"), want: at("later/agentx")},
