@@ -58,8 +58,10 @@ offline: # all tests, without a network where this user may take it away
 	fi
 
 golden: ## rewrite the goldens and scripts, and show what changed
-	GOLDIE_UPDATE=1 go test -count=1 ./...
-	git --no-pager diff --stat -- '*.golden' '*.txtar'
+	@failed=; GOLDIE_UPDATE=1 go test -count=1 ./... || failed=1; \
+	git --no-pager diff --stat -- '*.golden' '*.txtar'; \
+	git status --short -- '*.golden' '*.txtar'; \
+	[ -z "$$failed" ]
 
 bench: ## benchmarks, short
 	go test -run '^$$' -bench . -benchtime 200ms ./...
