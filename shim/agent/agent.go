@@ -168,7 +168,6 @@ type Effort struct {
 
 // Info is what discovery found out about a provider on this machine.
 type Info struct {
-	Version      string
 	Models       []Model
 	DefaultModel string
 	Billing      string // "plan", "api key …abcd", "" when the CLI does not tell

@@ -123,11 +123,3 @@ func (v version) atLeast(w version) bool {
 	}
 	return true
 }
-
-// String is "2.1.332", or "" when unknown.
-func (v version) String() string {
-	if v == (version{}) {
-		return ""
-	}
-	return strings.Join([]string{strconv.Itoa(v[0]), strconv.Itoa(v[1]), strconv.Itoa(v[2])}, ".")
-}

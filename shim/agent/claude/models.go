@@ -1,56 +1,46 @@
 package claude
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
 )
 
-const (
-	discoveryLimit = 20 * time.Second // however long the caller would wait
-	killGrace      = time.Second      // for pipes that a killed child left open
-	maxAnswer      = 32 << 20         // bytes of one command's output that are read
-)
+// discoveryLimit is how long Discover takes, however long the caller would
+// wait.
+const discoveryLimit = 20 * time.Second
 
-// Discover asks the CLI for its version, its sign-in state and its models,
-// side by side. No model turn is consumed, no session is written and nothing
+// Discover asks the CLI for its sign-in state and its models, side by side. No model turn is consumed, no session is written and nothing
 // of the repository is run: both versions start the project's hooks and MCP
 // servers at initialize, so those settings are left out here.
 func (c Claude) Discover(ctx context.Context, d agent.Discovery) agent.Info {
 	ctx, cancel := context.WithTimeout(ctx, discoveryLimit)
 	defer cancel()
-	if _, err := exec.LookPath(d.Bin); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return notFound(d)
-	}
 	var (
-		wg      sync.WaitGroup
-		version string
-		auth    authStatus
-		answer  initialized
-		err     error
+		wg     sync.WaitGroup
+		auth   authStatus
+		answer initialized
+		err    error
 	)
-	wg.Go(func() { version = askVersion(ctx, d) })
 	wg.Go(func() { auth = askAuth(ctx, d) })
 	wg.Go(func() { answer, err = c.initialize(ctx, d) })
 	wg.Wait()
-	return describe(d, version, auth, answer, err, time.Now())
+	return describe(d, auth, answer, err, time.Now())
 }
 
 // describe turns the answers into what clients are told: models, or why there
 // are none and what cures it.
-func describe(d agent.Discovery, version string, auth authStatus, answer initialized, err error, now time.Time) agent.Info {
-	info := agent.Info{Version: parseVersion(version).String()}
+func describe(d agent.Discovery, auth authStatus, answer initialized, err error, now time.Time) agent.Info {
+	var info agent.Info
 	switch {
 	case err != nil:
 		info.Error, info.Fix = whyNoAnswer(d, err)
@@ -65,17 +55,6 @@ func describe(d agent.Discovery, version string, auth authStatus, answer initial
 		info.Billing = billingOf(auth, answer, d.Env)
 	}
 	return info
-}
-
-func notFound(d agent.Discovery) agent.Info {
-	searched := d.Bin
-	if searched == "" {
-		searched = "claude in PATH (" + lookup(d.Env, "PATH") + ")"
-	}
-	return agent.Info{
-		Error: "claude was not found: looked for " + searched,
-		Fix:   "install Claude Code (npm install -g @anthropic-ai/claude-code), or say where it is with --claude-bin",
-	}
 }
 
 // errRefused marks a CLI that ended, or answered no, instead of initializing.
@@ -120,45 +99,25 @@ type wireModel struct {
 	Levels      []string `json:"supportedEffortLevels"`
 }
 
-// initialize starts claude as a run would, asks it to initialize, and ends its
-// input when it has answered. 332 answers in 0.25 s, 197 in 0.4 s.
+// initialize starts claude as a run would and asks it to initialize. Its
+// input ends with the question: both versions answer it and then end by
+// themselves. 332 answers in 0.25 s, 197 in 0.4 s.
 func (c Claude) initialize(ctx context.Context, d agent.Discovery) (initialized, error) {
 	inv := c.Command(agent.Spec{Bin: d.Bin, Repo: d.Repo, RunDir: d.TempDir, System: "(no turn follows)", MCP: "none"})
-	ctx, done := context.WithCancel(ctx)
-	defer done()
-	cmd := command(ctx, d, inv.Args...)
-	cmd.Env = append(cmd.Env, inv.Env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &limited{&stderr, 64 << 10}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return initialized{}, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return initialized{}, err
-	}
-	if err := cmd.Start(); err != nil {
-		return initialized{}, err
-	}
-	// A descendant that escaped the group may hold the pipe open: do not wait for it.
-	defer context.AfterFunc(ctx, func() { _ = stdout.Close() })()
-	_, _ = stdin.Write(controlRequest(initializeID, "initialize")) // EPIPE: its stderr tells more
+	d.Env = append(slices.Clone(d.Env), inv.Env...)
+	stdout, exit, err := ask(ctx, d, "initialize", controlRequest(initializeID, "initialize"), inv.Args...)
 	answer, said, found := readInitialized(stdout)
-	_ = stdin.Close()
-	if found {
-		// Let it end by itself, so that it tidies up; not for long.
-		stop := time.AfterFunc(3*time.Second, done)
-		defer stop.Stop()
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = cmd.Wait()
+	switch {
+	case found: // whatever became of it then
 		return answer, nil
-	}
-	waited := cmd.Wait()
-	if err := ctx.Err(); err != nil {
+	case err != nil:
 		return initialized{}, err
 	}
-	for _, s := range []string{said, tail(stderr.String()), fmt.Sprint("it ended: ", waited)} {
+	ended := fmt.Sprintf("it ended: exit status %d", exit.Code)
+	if exit.Signal != "" {
+		ended = "it ended: " + exit.Signal
+	}
+	for _, s := range []string{said, tail(exit.Stderr), ended} {
 		if s != "" {
 			return initialized{}, errors.Mark(errors.Newf("claude refused to list its models: %s", s), errRefused)
 		}
@@ -166,12 +125,10 @@ func (c Claude) initialize(ctx context.Context, d agent.Discovery) (initialized,
 	return initialized{}, errRefused
 }
 
-// readInitialized reads lines up to the answer to initialize. said is the
+// readInitialized finds the answer to initialize among the lines. said is the
 // error it may have answered instead.
-func readInitialized(stdout io.Reader) (answer initialized, said string, found bool) {
-	r := bufio.NewReaderSize(io.LimitReader(stdout, maxAnswer), 64<<10)
-	for {
-		line, err := r.ReadBytes('\n')
+func readInitialized(stdout []byte) (answer initialized, said string, found bool) {
+	for line := range bytes.Lines(stdout) {
 		var m struct {
 			Type     string `json:"type"`
 			Response struct {
@@ -185,10 +142,8 @@ func readInitialized(stdout io.Reader) (answer initialized, said string, found b
 			ok := m.Response.Subtype == "success"
 			return m.Response.Response, m.Response.Error, ok
 		}
-		if err != nil {
-			return initialized{}, "", false
-		}
 	}
+	return initialized{}, "", false
 }
 
 // models lists what a request can name. "default" as an effort adds nothing to
@@ -234,14 +189,12 @@ func (a authStatus) expired(now time.Time) bool {
 	return err == nil && at.Before(now)
 }
 
-func askAuth(ctx context.Context, d agent.Discovery) authStatus {
-	var a authStatus
-	decode(output(ctx, d, "auth", "status", "--json"), &a)
+// askAuth returns nothing known when the CLI did not answer in time.
+func askAuth(ctx context.Context, d agent.Discovery) (a authStatus) {
+	if stdout, _, err := ask(ctx, d, "auth", nil, "auth", "status", "--json"); err == nil {
+		decode(stdout, &a)
+	}
 	return a
-}
-
-func askVersion(ctx context.Context, d agent.Discovery) string {
-	return string(output(ctx, d, "--version"))
 }
 
 // billingOf says who pays. Of a key no more than its last four characters are
@@ -265,39 +218,15 @@ func billingOf(a authStatus, answer initialized, env []string) string {
 	return ""
 }
 
-// command prepares one call of the CLI, in a process group of its own that is
-// killed as a whole when ctx ends.
-func command(ctx context.Context, d agent.Discovery, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, d.Bin, args...)
-	cmd.Dir = d.Repo
-	cmd.Env = append(slices.Clone(d.Env), "CLAUDE_CODE_TMPDIR="+d.TempDir)
-	cmd.WaitDelay = killGrace
-	ownGroup(cmd)
-	return cmd
-}
-
-// output is the stdout of one call of the CLI, whatever its exit code.
-func output(ctx context.Context, d agent.Discovery, args ...string) []byte {
-	var stdout bytes.Buffer
-	cmd := command(ctx, d, args...)
-	cmd.Stdout = &limited{&stdout, maxAnswer}
-	if err := cmd.Run(); err != nil && ctx.Err() != nil {
-		return nil // half an answer is none
+// ask runs one command of the CLI. The commands run side by side and what one
+// leaves behind is ended while the other goes on, so each has a marker of its
+// own.
+func ask(ctx context.Context, d agent.Discovery, name string, stdin []byte, args ...string) ([]byte, agent.Exit, error) {
+	marker := lookup(d.Env, process.MarkerVar)
+	if marker != "" {
+		marker += "." + name
 	}
-	return stdout.Bytes()
-}
-
-// limited passes the first n bytes on and swallows the rest.
-type limited struct {
-	w io.Writer
-	n int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), l.n)]
-	l.n -= len(keep)
-	if _, err := l.w.Write(keep); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return process.Output(ctx, process.Options{
+		Bin: d.Bin, Args: args, Env: append(slices.Clone(d.Env), "CLAUDE_CODE_TMPDIR="+d.TempDir), Dir: d.Repo, Marker: marker,
+	}, stdin)
 }
