@@ -31,7 +31,7 @@ func (a *app) designCommand() *urfave.Command {
 		Usage:     "one run from the terminal",
 		UsageText: "slidewrite design [flags] \"prompt\"\nslidewrite design [flags] -    (the prompt comes from stdin)",
 		Description: "Uses the shim that serves this repo, and runs by itself when there is none. Flags that a shim decides for all its runs (" +
-			flagNames(shimDecides) + ") are refused when one serves. Exit code 0: done and committed; " +
+			flagNames(shimDecides) + ") are refused on the command line when one serves, and not used as variables. Exit code 0: done and committed; " +
 			"1: failed, stopped, or not committed; 2: wrong usage. Ctrl-C stops the run and waits for it; a second Ctrl-C quits at once.",
 		Flags: a.flags(slices.Concat([]flagSpec{repoFlag, tokenFlag}, designFlags, runFlags)...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {

@@ -98,27 +98,29 @@ func flagNames(specs []flagSpec) string {
 	return strings.Join(names, ", ")
 }
 
-// refuseDecided refuses the flags, and variables, that were given but are
-// decided by a shim that serves already: it would silently go by its own.
+// refuseDecided refuses the flags that were given but are decided by a shim
+// that serves already: it would silently go by its own. Of variables, which may
+// well be set for that shim's sake, it only says that they are not used.
 func (a *app) refuseDecided(cmd *urfave.Command, s state.Shim) error {
-	var given, restart, unset []string
+	var given, restart, unused []string
 	for _, f := range shimDecides {
-		if !cmd.IsSet(f.name) {
-			continue
-		}
-		given = append(given, a.source(f.name))
-		restart = append(restart, asGiven(cmd, f))
-		if a.fromEnv[f.name] {
-			unset = append(unset, f.variable())
+		switch {
+		case !cmd.IsSet(f.name):
+		case a.fromEnv[f.name]:
+			unused = append(unused, f.variable())
+		default:
+			given = append(given, a.source(f.name))
+			restart = append(restart, asGiven(cmd, f))
 		}
 	}
 	if len(given) == 0 {
+		if len(unused) > 0 {
+			fmt.Fprintf(a.Stderr, "slidewrite: note: not used here: %s; the shim that serves this repo, at http://%s (pid %d), goes by its own\n",
+				strings.Join(unused, ", "), dialable(s.Addr), s.PID)
+		}
 		return nil
 	}
 	fix := fmt.Sprintf("restart that shim with %s, or stop it", strings.Join(restart, " "))
-	if len(unset) > 0 {
-		fix += ", or unset " + strings.Join(unset, " ")
-	}
 	return usage(fix, "%s: decided by the shim that serves this repo already, at http://%s (pid %d)",
 		strings.Join(given, ", "), dialable(s.Addr), s.PID)
 }
