@@ -91,7 +91,7 @@
 // # A new case
 //
 // Recorded: add scriptmodel/scenarios/<name>.json and record it with each
-// version ("slidewrite record --agent claude --bin PATH --run '^name$'", or
-// record/cmd). By hand: a txtar in made/ whose comment says "Made because …".
-// Both say "Guards: …".
+// version ("slidewrite record --agent claude --bin PATH --run '^name$'"). By
+// hand: a txtar in made/ whose comment says "Made because …". Both say
+// "Guards: …".
 package fakeagents

@@ -6,4 +6,6 @@
 //
 // Everything that is written goes through Scrub first and is refused when it
 // still looks like a secret, an address or a path of this machine (Leaks).
+//
+// "slidewrite record" is the one command that records; cmd only converts.
 package record
