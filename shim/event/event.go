@@ -20,12 +20,6 @@ type Event interface {
 	Type() string
 }
 
-// Envelope is an event with its place in the run's journal: 1, 2, 3 …
-type Envelope struct {
-	Seq   int64
-	Event Event
-}
-
 // Encode returns the JSON object of e on one line: {"type":"…", fields…}.
 // The characters <, > and & are not escaped; U+2028 and U+2029 are, so that
 // the result is always a single line in every reader.

@@ -30,6 +30,15 @@ func collect(r io.Reader) (frames []sse.Frame, err error) {
 	return frames, nil
 }
 
+// response is an HTTP response that has neither deadlines nor a flush.
+type response struct{ io.Writer }
+
+func (response) Header() http.Header { return http.Header{} }
+func (response) WriteHeader(int)     {}
+
+// plain is a Writer whose bytes end up in w.
+func plain(w io.Writer) *sse.Writer { return sse.NewWriter(response{w}, 0) }
+
 func show(frames []sse.Frame) string {
 	var b strings.Builder
 	for _, f := range frames {
@@ -40,7 +49,7 @@ func show(frames []sse.Frame) string {
 
 func TestWriterBytes(t *testing.T) {
 	var buf bytes.Buffer
-	w := sse.NewPlainWriter(&buf)
+	w := plain(&buf)
 	for i, data := range []string{`{"type":"start"}`, `{"type":"done"}`} {
 		if err := w.Frame(sse.Frame{ID: int64(i + 1), Data: []byte(data)}); err != nil {
 			t.Fatal(err)
@@ -72,7 +81,7 @@ func TestWriterSetsHeadersOfTheContract(t *testing.T) {
 
 func TestWriterWritesLargeChunksBeforeTheFlush(t *testing.T) {
 	var buf bytes.Buffer
-	w := sse.NewPlainWriter(&buf)
+	w := plain(&buf)
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	if err := w.Frame(sse.Frame{ID: 1, Data: big}); err != nil {
 		t.Fatal(err)
@@ -94,7 +103,7 @@ func TestWriterDoesNotCopyHugeData(t *testing.T) {
 	frame := sse.Frame{ID: 1, Data: bytes.Repeat([]byte("x"), 32<<20)}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	w := sse.NewPlainWriter(io.Discard)
+	w := plain(io.Discard)
 	if err := errors.CombineErrors(w.Frame(frame), w.Flush()); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +115,7 @@ func TestWriterDoesNotCopyHugeData(t *testing.T) {
 
 func TestWriterKeepsTheFirstError(t *testing.T) {
 	broken := errors.New("cable cut")
-	w := sse.NewPlainWriter(iotestWriter{broken})
+	w := plain(failing{broken})
 	if err := w.Frame(sse.Frame{ID: 1, Data: []byte("{}")}); err != nil {
 		t.Fatalf("frame before anything is written: %v", err)
 	}
@@ -118,9 +127,9 @@ func TestWriterKeepsTheFirstError(t *testing.T) {
 	}
 }
 
-type iotestWriter struct{ err error }
+type failing struct{ err error }
 
-func (w iotestWriter) Write([]byte) (int, error) { return 0, w.err }
+func (w failing) Write([]byte) (int, error) { return 0, w.err }
 
 func TestReader(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
@@ -266,7 +275,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id int64, a, b []byte) {
 		id &= 1<<62 - 1
 		var buf bytes.Buffer
-		w := sse.NewPlainWriter(&buf)
+		w := plain(&buf)
 		for i, data := range [][]byte{a, b} {
 			if err := w.Frame(sse.Frame{ID: id + int64(i), Data: data}); err != nil {
 				t.Fatal(err)
@@ -303,7 +312,7 @@ func FuzzRead(f *testing.F) {
 
 func BenchmarkWriter(b *testing.B) {
 	frame := sse.Frame{ID: 123456, Data: []byte(`{"type":"delta","text":"a few words ","messageId":"msg_01"}`)}
-	w := sse.NewPlainWriter(io.Discard)
+	w := plain(io.Discard)
 	b.SetBytes(int64(len(frame.Data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -313,7 +322,7 @@ func BenchmarkWriter(b *testing.B) {
 
 func BenchmarkReader(b *testing.B) {
 	var buf bytes.Buffer
-	w := sse.NewPlainWriter(&buf)
+	w := plain(&buf)
 	for i := range 1000 {
 		_ = w.Frame(sse.Frame{ID: int64(i + 1), Data: []byte(`{"type":"delta","text":"a few words ","messageId":"msg_01"}`)})
 	}

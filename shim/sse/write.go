@@ -52,7 +52,7 @@ func SetHeader(h http.Header) {
 // there are 32 KiB, or at Flush. It is used by one goroutine.
 type Writer struct {
 	w     io.Writer
-	rc    *http.ResponseController // nil when w is no HTTP response
+	rc    *http.ResponseController
 	stall time.Duration
 	buf   []byte
 	err   error // the first failed write: nothing is written after it
@@ -67,9 +67,6 @@ func NewWriter(w http.ResponseWriter, stall time.Duration) *Writer {
 	}
 	return &Writer{w: w, rc: http.NewResponseController(w), stall: stall}
 }
-
-// NewPlainWriter returns a Writer to a file, a pipe or a buffer.
-func NewPlainWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Frame adds one frame. Its data is copied or written; either way it is not
 // kept. The error, here and in the other methods, is the first one the
@@ -120,7 +117,7 @@ func (w *Writer) Ping() error {
 // Flush hands everything to the network. Call it when no further frame is
 // ready; there is no timer.
 func (w *Writer) Flush() error {
-	if w.write() != nil || w.rc == nil {
+	if w.write() != nil {
 		return w.err
 	}
 	w.deadline(time.Now().Add(w.stall))
@@ -162,7 +159,5 @@ func (w *Writer) writeChunks(b []byte) {
 // deadline sets the connection's write deadline. A response without one (a
 // recorder in a test) goes on without.
 func (w *Writer) deadline(t time.Time) {
-	if w.rc != nil {
-		_ = w.rc.SetWriteDeadline(t)
-	}
+	_ = w.rc.SetWriteDeadline(t)
 }

@@ -16,7 +16,6 @@ import (
 // Kinds of a run.
 const (
 	KindDesign = "design"
-	KindImage  = "image"
 	KindUndo   = "undo"
 )
 
