@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,9 +135,7 @@ func (r *Repo) commitSettings(ctx context.Context) (settings, error) {
 func (r *Repo) hooksFolder(configured string) string {
 	dir := filepath.FromSlash(configured)
 	if rest, ok := strings.CutPrefix(configured, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			dir = filepath.Join(home, filepath.FromSlash(rest))
-		}
+		dir = filepath.Join(r.home(), filepath.FromSlash(rest))
 	}
 	switch {
 	case dir == "":
@@ -145,6 +144,17 @@ func (r *Repo) hooksFolder(configured string) string {
 		return filepath.Join(r.top, dir)
 	}
 	return dir
+}
+
+// home is what git takes ~ for.
+func (r *Repo) home() string {
+	for _, kv := range slices.Backward(r.env) {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return home
+		}
+	}
+	home, _ := os.UserHomeDir() // Windows: git finds it itself
+	return home
 }
 
 // anyHook tells whether `git commit` would run a hook of a folder.

@@ -54,6 +54,27 @@ func TestHooksSkipped(t *testing.T) {
 	}
 }
 
+// TestHooksInTheHome: a hooks folder in the home that git's environment names
+// is found.
+func TestHooksInTheHome(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	home := t.TempDir()
+	r.git("config", "core.hooksPath", "~/hooks")
+	repo, err := OpenEnv(context.Background(), r.dir, append(os.Environ(), "HOME="+home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "hooks before there are any", repo.State(context.Background()).Hooks, false)
+	if err := os.Mkdir(filepath.Join(home, "hooks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "hooks", "pre-commit"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "hooks", repo.State(context.Background()).Hooks, true)
+}
+
 // TestHooksVerify: with Verify the hooks see exactly the commit's tree, in a
 // temporary index, and their own git commands work as in `git commit`.
 func TestHooksVerify(t *testing.T) {

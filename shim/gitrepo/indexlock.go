@@ -2,6 +2,8 @@ package gitrepo
 
 import (
 	"context"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -126,24 +128,37 @@ func (l *indexLock) release() {
 	}
 }
 
-// copyIndex copies the user's index, keeping its mtime: git takes an entry as
-// unchanged without looking only if it is older than the index file.
+// copyIndex copies the user's index to where git will write the next one.
 func (l *indexLock) copyIndex() error {
-	info, err := os.Stat(l.index)
-	if os.IsNotExist(err) {
-		return nil // before the first `git add`
+	_, _, err := copyIndex(l.index, l.copyFile())
+	return err
+}
+
+// copyIndex copies an index with its mode and mtime and returns its bytes and
+// mtime, nil if nothing was ever staged. Git looks at the content of every
+// file whose mtime is not older than the index (a "racily clean" entry), and a
+// younger index would hide an edit of the same second and size.
+func copyIndex(from, to string) ([]byte, time.Time, error) {
+	f, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, time.Time{}, nil
 	}
 	if err != nil {
-		return errors.Wrap(err, "copy the index")
+		return nil, time.Time{}, errors.Wrap(err, "copy the index")
 	}
-	data, err := os.ReadFile(l.index)
+	defer f.Close()
+	info, err := f.Stat() // of the file we read, even if git replaces it now
+	if err != nil {
+		return nil, time.Time{}, errors.Wrap(err, "copy the index")
+	}
+	data, err := io.ReadAll(f)
 	if err == nil {
-		err = os.WriteFile(l.copyFile(), data, info.Mode().Perm())
+		err = os.WriteFile(to, data, info.Mode().Perm())
 	}
 	if err == nil {
-		err = os.Chtimes(l.copyFile(), info.ModTime(), info.ModTime())
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
 	}
-	return errors.Wrap(err, "copy the index")
+	return data, info.ModTime(), errors.Wrap(err, "copy the index")
 }
 
 // install puts the copy in the place of the user's index.

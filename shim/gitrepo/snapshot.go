@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -117,10 +116,11 @@ func (t *taker) take(ctx context.Context) (*Snapshot, error) {
 // workingTree is the tree of what is on disk, by today's ignore rules.
 func (t *taker) workingTree(ctx context.Context) (string, error) {
 	t.exclude = t.r.excludePatterns()
-	index, err := t.copyIndex()
+	index, mtime, err := copyIndex(filepath.Join(t.r.gitDir, "index"), t.index)
 	if err != nil {
 		return "", err
 	}
+	t.mtime = mtime
 	if err := t.clearHidden(ctx, index); err != nil {
 		return "", err
 	}
@@ -143,34 +143,6 @@ var unhashed = []string{"index.skipHash=true"}
 
 // env points a git command at our copy of the index.
 func (t *taker) env() []string { return []string{"GIT_INDEX_FILE=" + t.index} }
-
-// copyIndex copies the user's index with its mtime and returns its bytes, none
-// if nothing was ever staged. Git looks at the content of every file whose
-// mtime is not older than the index (a "racily clean" entry), and a younger
-// index would hide an edit of the same second and size.
-func (t *taker) copyIndex() ([]byte, error) {
-	f, err := os.Open(filepath.Join(t.r.gitDir, "index"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "copy the index")
-	}
-	defer f.Close()
-	info, err := f.Stat() // of the file we read, even if git replaces it now
-	if err != nil {
-		return nil, errors.Wrap(err, "copy the index")
-	}
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, errors.Wrap(err, "copy the index")
-	}
-	t.mtime = info.ModTime()
-	if err = os.WriteFile(t.index, data, 0o600); err == nil {
-		err = os.Chtimes(t.index, t.mtime, t.mtime)
-	}
-	return data, errors.Wrap(err, "copy the index")
-}
 
 // excludePatterns are the patterns of the repository's own info/exclude, "" if
 // it has nothing but comments (git's template).

@@ -247,32 +247,11 @@ func (r *Repo) hasPseudoRef(ctx context.Context, name string) bool {
 // commitHooks are the hooks that `git commit` would run.
 var commitHooks = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"}
 
-// hasCommitHooks tells whether `git commit` would run a hook here.
+// hasCommitHooks tells whether `git commit` would run a hook here. Costs one
+// git process.
 func (r *Repo) hasCommitHooks(ctx context.Context) bool {
-	dir, err := r.hooksDir(ctx)
-	if err != nil {
-		return false
-	}
-	for _, name := range commitHooks {
-		if isHook(filepath.Join(dir, name)) {
-			return true
-		}
-	}
-	return false
-}
-
-// hooksDir is the folder git takes its hooks from, core.hooksPath honoured.
-// Costs one git process.
-func (r *Repo) hooksDir(ctx context.Context) (string, error) {
-	out, err := r.git(ctx, call{hooks: true}, "rev-parse", "--git-path", "hooks")
-	if err != nil {
-		return "", errors.Wrap(err, "find the repository's hooks")
-	}
-	dir := filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.top, dir)
-	}
-	return dir, nil
+	set, err := r.commitSettings(ctx)
+	return err == nil && anyHook(set.hooks)
 }
 
 // isHook tells whether git would run this file: executable, or on Windows
