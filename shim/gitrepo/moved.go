@@ -3,16 +3,20 @@ package gitrepo
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/cockroachdb/errors"
 )
 
 // oldSlack is how much older than the run's first snapshot a file's mtime must
-// be for its content to be none of the run's: FAT keeps times to two seconds.
+// be for its content to be none of the run's, where the file system keeps no
+// fractions of a second (FAT: two seconds).
 const oldSlack = 2 * time.Second
 
 // MarkLater marks as the user's every file of the change that was last touched
 // (the later of mtime and ctime; mtime alone where there is no ctime) after a
-// moment, and says so in one note. It is for a run whose second snapshot was
+// moment, and says so in one note; of a file that is gone its folder tells. It is for a run whose second snapshot was
 // taken long after its end, because our process had died: what was edited in
 // between is none of the run's. No git process.
 func (r *Repo) MarkLater(c *Change, at time.Time) {
@@ -20,6 +24,9 @@ func (r *Repo) MarkLater(c *Change, at time.Time) {
 	for i := range c.Files {
 		f := &c.Files[i]
 		info, err := os.Lstat(r.file(f.Path))
+		if errors.Is(err, os.ErrNotExist) {
+			info, err = os.Lstat(filepath.Dir(r.file(f.Path)))
+		}
 		if err != nil || f.Yours {
 			continue
 		}
@@ -79,18 +86,26 @@ func (r *Repo) oldFiles(c *Change) []*File {
 	if clockWentBack(c.Before, c.After) {
 		return nil
 	}
-	limit := c.Before.Taken.Add(-oldSlack)
 	var old []*File
 	for i := range c.Files {
 		f := &c.Files[i]
 		if f.Status != "added" || f.Yours || f.Large || !f.New.regular() {
 			continue
 		}
-		if info, err := os.Lstat(r.file(f.Path)); err == nil && info.Mode().IsRegular() && info.ModTime().Before(limit) {
+		if info, err := os.Lstat(r.file(f.Path)); err == nil && info.Mode().IsRegular() && writtenBefore(info.ModTime(), c.Before.Taken) {
 			old = append(old, f)
 		}
 	}
 	return old
+}
+
+// writtenBefore tells whether a file with this mtime was last written before a
+// moment of the file system's own clock.
+func writtenBefore(mtime, at time.Time) bool {
+	if mtime.Nanosecond() == 0 {
+		at = at.Add(-oldSlack)
+	}
+	return mtime.Before(at)
 }
 
 // blobs are the ids of everything in a tree.

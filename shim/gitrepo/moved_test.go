@@ -157,9 +157,9 @@ func TestMarkLater(t *testing.T) {
 	r.aged("new.txt") // its ctime tells
 	run.change = r.change(run.before)
 	r.open().MarkLater(run.change, end)
-	want := []string{"yours b.txt", "yours new.txt"}
+	want := []string{"yours b.txt", "yours gone.txt", "yours new.txt"}
 	if _, ok := changeTime(mustStat(r, "new.txt")); !ok {
-		want = want[:1]
+		want = want[:2]
 	}
 	equal(t, "marks", marks(run.change), want)
 	equal(t, "notes", len(notesWith(run.change.Notes, "after_crash")), 1)

@@ -46,7 +46,7 @@ func (e entry) proc() Proc { return Proc{PID: e.pid, Name: e.name} }
 type platform struct {
 	agent procID
 
-	shared atomic.Bool // another family lived beside this one
+	shared atomic.Bool // another family, not of a short command, lived beside this one
 
 	mu   sync.Mutex
 	seen map[procID]bool // members at the last look, zombies too
@@ -73,8 +73,10 @@ func (p *platform) start(f *Family) error {
 	live.Lock()
 	defer live.Unlock()
 	for other := range live.families {
-		other.platform.shared.Store(true)
-		p.shared.Store(true)
+		if !f.o.brief && !other.o.brief {
+			other.platform.shared.Store(true)
+			p.shared.Store(true)
+		}
 	}
 	live.families[f] = true
 	return nil
@@ -164,7 +166,7 @@ func (f *Family) isRoot(e entry) bool {
 	if slices.ContainsFunc(f.o.Marks, func(kv string) bool { return hasVar(env, kv) }) {
 		return true
 	}
-	return !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && lostEnvironment(env)
+	return !f.o.brief && !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && lostEnvironment(env)
 }
 
 // closure returns the entries that root accepts and all their descendants,

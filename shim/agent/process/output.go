@@ -14,6 +14,7 @@ import (
 // afterwards, whether it ended by itself or ctx did. A non-zero exit is no
 // error; a ctx that ends first is.
 func Output(ctx context.Context, o Options, stdin []byte) (stdout []byte, exit agent.Exit, err error) {
+	o.brief = true
 	f, err := Start(o)
 	if err != nil {
 		return nil, agent.Exit{}, err

@@ -48,6 +48,7 @@ type Options struct {
 	Dir     string   // working directory
 	Marker  string   // value of SLIDEWRITE_RUN, "" for none
 	Marks   []string // further variables (KEY=VALUE, also in Env) that only this family has
+	brief   bool     // a short command (Output): it claims no orphan that could be a run's
 	MaxLine int      // longest line in bytes, 0 = 32 MiB
 
 	linger time.Duration // 0 = lingerAfterExit; tests shorten it
