@@ -170,7 +170,7 @@ func (r *Run) endAgent(fam *process.Family) {
 func snapshotError(err error) event.Error {
 	return event.Error{
 		Message: "the state of the working tree could not be recorded, so nothing was asked of the agent: " + err.Error(),
-		Code:    event.CodeInternal, Fix: hint(err),
+		Code:    event.CodeInternal, Fix: Hint(err),
 	}
 }
 

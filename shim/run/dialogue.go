@@ -346,7 +346,7 @@ func (t *toolTimes) log(complete bool) gitrepo.ToolLog {
 
 // startError turns a failure to start the agent into the error event.
 func startError(name string, err error) event.Error {
-	e := event.Error{Message: errors.Wrapf(err, "start %s", name).Error(), Code: event.CodeCrashed, Fix: hint(err)}
+	e := event.Error{Message: errors.Wrapf(err, "start %s", name).Error(), Code: event.CodeCrashed, Fix: Hint(err)}
 	if errors.Is(err, process.ErrNotFound) {
 		e.Code = event.CodeNotFound
 	}

@@ -82,12 +82,20 @@ func endedJournal() *journal { return &journal{done: true, broken: errNoFile} }
 // openJournal opens the journal of a run that an earlier shim made. A last
 // line that was half written is left out.
 func openJournal(path string) (*journal, error) {
-	f, err := os.Open(path)
+	j := &journal{path: path, done: true}
+	return j, j.scan()
+}
+
+// scan takes in the whole lines of the file that come behind j.size.
+func (j *journal) scan() error {
+	f, err := os.Open(j.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	j := &journal{path: path, done: true}
+	if _, err := f.Seek(j.size, io.SeekStart); err != nil {
+		return err
+	}
 	r := bufio.NewReaderSize(f, 64<<10)
 	for {
 		n, whole, err := skipLine(r)
@@ -99,10 +107,10 @@ func openJournal(path string) (*journal, error) {
 			j.size += n
 		}
 		if err == io.EOF {
-			return j, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -327,11 +335,9 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 // refresh looks what another process has appended to the file; j.mu is held.
 func (j *journal) refresh() error {
 	running := j.elsewhere() // first: what comes before the end is in the file by then
-	now, err := openJournal(j.path)
-	if err != nil {
+	if err := j.scan(); err != nil {
 		return errors.Wrap(err, "read the journal of another process")
 	}
-	j.last, j.size, j.offsets = now.last, now.size, now.offsets
 	if running {
 		return nil
 	}

@@ -169,8 +169,9 @@ func (m *Manager) GitState(ctx context.Context) gitrepo.State {
 	return repo.State(ctx)
 }
 
-// hint is the first hint attached to err.
-func hint(err error) string {
+// Hint is the fix that belongs to err, the first hint attached to it; "" when
+// it has none.
+func Hint(err error) string {
 	first, _, _ := strings.Cut(errors.FlattenHints(err), "\n--\n")
 	return first
 }

@@ -110,7 +110,7 @@ func (m *Manager) recoverRun(ctx context.Context, rec state.Record) error {
 	}
 	r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, started: rec.StartedAt, record: rec, journal: j}
 	r.req.Prompt, r.died = rec.Prompt, died
-	settled := true
+	settled := len(rec.Intent) == 0 // without git it waits for the next start
 	if repo, err := m.Repo(ctx); err == nil {
 		if settled, err = r.recoverGit(ctx, repo); err != nil {
 			r.note("recovery", event.Warning, err.Error())

@@ -160,7 +160,7 @@ func (r *Run) committed(res *gitrepo.CommitResult, err error) {
 		r.update(func(rec *state.Record) { rec.Intent = nil })
 		r.journal.append(event.CommitError{Message: refusal.Message, Fix: refusal.Fix})
 	default:
-		r.journal.append(event.CommitError{Message: err.Error(), Fix: hint(err)})
+		r.journal.append(event.CommitError{Message: err.Error(), Fix: Hint(err)})
 	}
 }
 

@@ -147,7 +147,7 @@ func (m *Manager) undoneBy(id string) string {
 
 func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
 	fail := func(err error) (UndoReply, error) {
-		r.fail(event.Error{Message: err.Error(), Code: event.CodeInternal, Fix: hint(err)})
+		r.fail(event.Error{Message: err.Error(), Code: event.CodeInternal, Fix: Hint(err)})
 		return UndoReply{}, err
 	}
 	repo, err := r.m.Repo(ctx)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -114,7 +113,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, err error) {
 
 // describe finds the status and the body of an error.
 func describe(err error) (int, errorBody) {
-	body := errorBody{Error: err.Error(), Fix: firstHint(err)}
+	body := errorBody{Error: err.Error(), Fix: run.Hint(err)}
 	var field *prompt.FieldError
 	var busy *run.BusyError
 	var refusal *gitrepo.Refusal
@@ -144,12 +143,6 @@ func describe(err error) (int, errorBody) {
 	}
 	body.Code = codeInternal
 	return http.StatusInternalServerError, body
-}
-
-// firstHint is the fix that belongs to err, "" when it has none.
-func firstHint(err error) string {
-	hint, _, _ := strings.Cut(errors.FlattenHints(err), "\n--\n")
-	return hint
 }
 
 // writeJSON writes v as the whole answer.

@@ -75,7 +75,7 @@ func send(out *sse.Writer, frames []run.Frame) error {
 // trouble ends a stream that cannot be read on with words: an error and done.
 func trouble(out *sse.Writer, last int64, cause error) error {
 	for _, e := range []event.Event{
-		event.Error{Message: cause.Error(), Code: event.CodeInternal, Fix: firstHint(cause)}, event.Done{},
+		event.Error{Message: cause.Error(), Code: event.CodeInternal, Fix: run.Hint(cause)}, event.Done{},
 	} {
 		data, err := event.Encode(e)
 		if err != nil {
