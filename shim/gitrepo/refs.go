@@ -3,6 +3,8 @@ package gitrepo
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 
@@ -48,36 +50,94 @@ func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) 
 	return nil
 }
 
-// Drop lets the snapshots of a run go; a run that has none is no error. Costs
-// one git process.
-func (r *Repo) Drop(ctx context.Context, runID string) error {
-	ref, err := runRef(runID)
-	if err != nil {
-		return err
+// Drop lets the snapshots of runs go; a run that has none is no error. Costs
+// one git process, however many they are.
+func (r *Repo) Drop(ctx context.Context, runIDs ...string) error {
+	var refs []string
+	for _, id := range runIDs {
+		ref, err := runRef(id)
+		if err != nil {
+			return err
+		}
+		refs = append(refs, ref)
 	}
-	return r.deleteRefs(ctx, []string{ref})
+	return r.deleteRefs(ctx, refs)
+}
+
+// DropAll lets the snapshots of all runs go, also of those that nobody knows
+// any more, and returns how many; keep names runs whose snapshots stay. Linked
+// worktrees have these refs in common. Costs two git processes.
+func (r *Repo) DropAll(ctx context.Context, keep func(runID string) bool) (int, error) {
+	all, err := r.runRefs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var refs []string
+	for _, ref := range all {
+		if !keep(strings.TrimPrefix(ref, runRefs)) {
+			refs = append(refs, ref)
+		}
+	}
+	if err := r.deleteRefs(ctx, refs); err != nil {
+		return 0, err
+	}
+	broken, err := r.removeBroken(keep)
+	return len(refs) + broken, errors.Wrap(err, "drop the broken refs of runs")
+}
+
+// removeBroken removes refs that git 2.39 neither lists nor deletes: files
+// that a power cut left empty. Everything else is gone by now.
+func (r *Repo) removeBroken(keep func(runID string) bool) (int, error) {
+	root, err := os.OpenRoot(r.common) // what links elsewhere is not followed
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), strings.TrimSuffix(runRefs, "/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	n := 0
+	for _, e := range entries {
+		// A name that is none of ours may be the lock of a git at work.
+		if !e.Type().IsRegular() || !runIDPattern.MatchString(e.Name()) || keep(e.Name()) {
+			continue
+		}
+		if err := root.Remove(runRefs + e.Name()); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, err
 }
 
 // prune drops the oldest runs beyond keptRuns.
 func (r *Repo) prune(ctx context.Context) error {
-	out, err := r.git(ctx, call{}, "for-each-ref", "--format=%(refname)", runRefs)
-	if err != nil {
-		return errors.Wrap(err, "list kept runs")
-	}
-	refs := strings.Fields(string(out)) // sorted by name
-	if len(refs) <= keptRuns {
-		return nil
+	refs, err := r.runRefs(ctx)
+	if err != nil || len(refs) <= keptRuns {
+		return err
 	}
 	return r.deleteRefs(ctx, refs[:len(refs)-keptRuns])
 }
 
+// runRefs lists the refs of all runs, sorted by name.
+func (r *Repo) runRefs(ctx context.Context) ([]string, error) {
+	out, err := r.git(ctx, call{}, "for-each-ref", "--format=%(refname)", runRefs)
+	return strings.Fields(string(out)), errors.Wrap(err, "list kept runs")
+}
+
 func (r *Repo) deleteRefs(ctx context.Context, refs []string) error {
+	if len(refs) == 0 {
+		return nil
+	}
 	var in strings.Builder
 	for _, ref := range refs {
 		fmt.Fprintf(&in, "delete %s\n", ref)
 	}
-	_, err := r.git(ctx, call{stdin: []byte(in.String()), config: noReflog}, "update-ref", "--stdin")
-	return errors.Wrap(err, "drop the snapshots of old runs")
+	// no-deref: a symbolic ref that somebody put there must not take the
+	// branch along that it names.
+	_, err := r.git(ctx, call{stdin: []byte(in.String()), config: noReflog}, "update-ref", "--no-deref", "--stdin")
+	return errors.Wrap(err, "drop the snapshots of runs")
 }
 
 // runRef is the ref of a run. Ids are ours, but one becomes a ref name here.
