@@ -31,9 +31,10 @@ type Spec struct {
 	System  string // our system prompt
 	Prompt  string // what the user and the captures say
 	Images  []Image
-	Model   string // "" = the agent's own
-	Effort  string // "" = the agent's own
-	Resume  string // session UUID, "" = a new session
+	Model   string  // "" = the agent's own
+	Effort  string  // "" = the agent's own
+	Resume  string  // session UUID, "" = a new session
+	Session Session // what the agent's files say about Resume; the zero value = nothing
 
 	MaxTurns        int
 	UseSkills       bool   // load the repo's skills and slash commands
@@ -47,6 +48,15 @@ type Invocation struct {
 	Args []string // without Bin
 	Env  []string // KEY=VALUE pairs set on top of the scrubbed environment
 	Dir  string
+	// Files are written before the start, mode 0600, inside Spec.RunDir: for
+	// an agent that reads its prompt from a file.
+	Files []File
+}
+
+// File is one file that an agent needs at its start.
+type File struct {
+	Path string // absolute
+	Data []byte
 }
 
 // Agent is one provider's CLI.
@@ -71,6 +81,8 @@ type MapOptions struct {
 	Top      string   // real path of the repository's top level ("" = Repo): tool paths are relative to it
 	RunID    string   // for the start event
 	Resume   string   // the session asked for, "" for none
+	Session  Session  // what is known of it
+	Model    string   // the model asked for, "" for the agent's own
 	Scrubbed []string // variables that were taken away, for the fix of "not signed in"
 	Stopping func() bool
 }
@@ -132,6 +144,9 @@ type Conversation interface {
 	// CloseAfterResult is how long after a result stdin is closed when the
 	// agent did not say it was idle; 0 = never.
 	CloseAfterResult() time.Duration
+	// Linger is how long an agent that has finished gets to end; 0 = as long
+	// as the shim thinks right.
+	Linger() time.Duration
 }
 
 // Step is what a conversation wants done.
@@ -140,6 +155,7 @@ type Step struct {
 	Ready  bool     // the agent can take the prompt now
 	Result bool     // the line was a result: start the CloseAfterResult clock
 	Close  bool     // close stdin
+	Abort  bool     // end the agent at once: it works where it must not
 }
 
 // ErrNotJSON marks a stdout line that is not JSON: a banner or a warning. It
@@ -175,11 +191,30 @@ type Info struct {
 	Fix          string // the one command that cures it, "" when there is none
 }
 
-// SessionFinder is an Agent that can tell which folder a session belongs to.
+// Session is what an agent's own files say about a session.
+type Session struct {
+	Folder string       // absolute path it was recorded in, "" = there is no such session
+	Model  string       // of its last turn, "" = not known
+	Usage  *event.Usage // its total so far, where the agent counts on from there; nil = not known
+}
+
+// SessionFinder is an Agent that can look a session up before it is resumed.
 type SessionFinder interface {
-	// SessionFolder returns the folder that the session s.Resume was recorded
-	// in, "" when the agent has no such session.
-	SessionFolder(s Spec, environ []string) string
+	// FindSession looks for the session s.Resume in the agent's own files.
+	FindSession(s Spec, environ []string) Session
+}
+
+// Eager is an Agent that may touch files before it is given its prompt: the
+// snapshot then comes before its start, not beside it.
+type Eager interface {
+	ActsBeforePrompt(s Spec) bool
+}
+
+// Refuser is an Agent that cannot take every request.
+type Refuser interface {
+	// Refuse returns why s cannot be run, with its fix, or nil. Nothing is
+	// started then.
+	Refuse(s Spec) *event.Error
 }
 
 // Discoverer is an Agent that can be asked what it offers on this machine.

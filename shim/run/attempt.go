@@ -29,7 +29,10 @@ func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo
 		r.fail(startError(r.agent.Name(), err))
 		return nil, tools, false
 	}
-	if e := r.foreign(spec, repo); e != nil {
+	if finder, ok := r.agent.(agent.SessionFinder); ok && spec.Resume != "" {
+		spec.Session = finder.FindSession(spec, r.m.o.Environ)
+	}
+	if e := r.refuse(spec, repo); e != nil {
 		r.fail(*e)
 		return nil, tools, false
 	}
@@ -40,18 +43,25 @@ func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo
 			return before, tools, facts.Succeeded
 		}
 		r.note("session_new", event.Warning, "the session "+spec.Resume+" no longer exists; this is a new one")
-		spec.Resume = ""
+		spec.Resume, spec.Session = "", agent.Session{}
 	}
+}
+
+// refuse tells why this request cannot be given to this agent, or nil.
+func (r *Run) refuse(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
+	if e := foreign(spec, repo); e != nil {
+		return e
+	}
+	if refuser, ok := r.agent.(agent.Refuser); ok {
+		return refuser.Refuse(spec)
+	}
+	return nil
 }
 
 // foreign refuses to resume a session of another folder: claude would go on
 // with it here, with the other project in its memory.
-func (r *Run) foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
-	finder, ok := r.agent.(agent.SessionFinder)
-	if !ok || spec.Resume == "" {
-		return nil
-	}
-	folder := finder.SessionFolder(spec, r.m.o.Environ)
+func foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
+	folder := spec.Session.Folder
 	top := spec.Repo
 	if repo != nil {
 		top = repo.Top()
@@ -75,7 +85,7 @@ func (r *Run) foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
 // unless the agent could touch files before it has the prompt.
 func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, have *gitrepo.Snapshot) (*gitrepo.Snapshot, gitrepo.ToolLog, agent.Facts) {
 	before, snapErr := have, error(nil)
-	if before == nil && startHooks(spec) {
+	if before == nil && r.eager(spec) {
 		before, snapErr = r.before(ctx, repo)
 	}
 	if snapErr != nil {
@@ -84,6 +94,10 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	}
 	env, scrubbed := r.agent.Scrub(r.m.o.Environ, r.m.o.KeepEnv)
 	inv := r.agent.Command(spec)
+	if err := writeFiles(inv.Files); err != nil {
+		r.fail(startError(r.agent.Name(), err))
+		return before, gitrepo.ToolLog{}, agent.Facts{}
+	}
 	fam, err := process.Start(process.Options{
 		Bin: inv.Bin, Args: inv.Args, Dir: inv.Dir, Env: append(env, inv.Env...),
 		Marker: r.m.o.Store.Hash() + "." + r.id, Marks: marks(inv.Env, spec.RunDir),
@@ -105,7 +119,8 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 		top = repo.Top()
 	}
 	mapper := r.agent.NewMapper(agent.MapOptions{
-		Repo: spec.Repo, Top: top, RunID: r.id, Resume: spec.Resume, Scrubbed: scrubbed, Stopping: r.isStopping,
+		Repo: spec.Repo, Top: top, RunID: r.id, Resume: spec.Resume, Session: spec.Session, Model: spec.Model,
+		Scrubbed: scrubbed, Stopping: r.isStopping,
 	})
 	d := newDialogue(r, fam, r.agent.Converse(spec), mapper)
 	d.open()
@@ -138,7 +153,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	}()
 	d.read()
 	// It will say nothing more: an agent that lives on all the same is ended.
-	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam) })
+	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam, process.CloseStdin) })
 	closing, facts := d.finish()
 	mute.Stop()
 	end()
@@ -156,15 +171,31 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	return before, d.tools.log(facts.ShowsEveryTool), facts
 }
 
+// eager tells whether the agent may touch files before it has the prompt.
+func (r *Run) eager(spec agent.Spec) bool {
+	a, ok := r.agent.(agent.Eager)
+	return ok && a.ActsBeforePrompt(spec)
+}
+
+// writeFiles writes what an agent reads at its start.
+func writeFiles(files []agent.File) error {
+	for _, f := range files {
+		if err := os.WriteFile(f.Path, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // marks are the variables that nothing but this run's processes can have.
 func marks(env []string, runDir string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !strings.Contains(kv, runDir) })
 }
 
 // endAgent ends an agent that has nothing more to say. The run itself goes on.
-func (r *Run) endAgent(fam *process.Family) {
+func (r *Run) endAgent(fam *process.Family, first process.Opening) {
 	defer r.rescue()
-	fam.End(context.Background(), process.DefaultLadder, func() process.Opening { return process.CloseStdin }, nil)
+	fam.End(context.Background(), process.DefaultLadder, func() process.Opening { return first }, nil)
 }
 
 func snapshotError(err error) event.Error {
@@ -243,10 +274,12 @@ func (r *Run) spec(ctx context.Context, repo *gitrepo.Repo) (agent.Spec, error) 
 // writeShots stores the request's pictures in dir.
 func writeShots(dir string, req prompt.Request) ([]agent.Image, error) {
 	images := shotsOf(dir, req)
+	var files []agent.File
 	for _, img := range images {
-		if err := os.WriteFile(img.Path, img.Data, 0o600); err != nil {
-			return nil, errors.Wrap(err, "store a screenshot")
-		}
+		files = append(files, agent.File{Path: img.Path, Data: img.Data})
+	}
+	if err := writeFiles(files); err != nil {
+		return nil, errors.Wrap(err, "store a screenshot")
 	}
 	return images, nil
 }
@@ -297,14 +330,4 @@ func readDoc(dir, name string) string {
 		return ""
 	}
 	return string(b)
-}
-
-// startHooks tells whether the agent runs commands of the repository before
-// it has the prompt (claude: SessionStart hooks of the project's settings).
-func startHooks(s agent.Spec) bool {
-	if !s.ProjectSettings {
-		return false
-	}
-	b, err := os.ReadFile(filepath.Join(s.Repo, ".claude", "settings.json"))
-	return err == nil && strings.Contains(string(b), "SessionStart")
 }

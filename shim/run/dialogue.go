@@ -118,6 +118,9 @@ func (d *dialogue) do(s agent.Step) {
 	if s.Close {
 		d.release()
 	}
+	if s.Abort {
+		go d.run.endAgent(d.fam, process.Signal)
+	}
 }
 
 // release closes the agent's input: it has nothing more to do. One that goes
@@ -128,9 +131,13 @@ func (d *dialogue) release() {
 		return
 	}
 	d.released = true
-	d.after(d.run.m.o.Timing.Linger, func() {
+	linger := d.conv.Linger()
+	if linger == 0 {
+		linger = d.run.m.o.Timing.Linger
+	}
+	d.after(linger, func() {
 		d.run.note("lingers", event.Warning, d.run.agent.Name()+" has finished but does not end; it is ended now")
-		go d.run.endAgent(d.fam) // not under our mutex: it takes seconds, and lines are still read
+		go d.run.endAgent(d.fam, process.CloseStdin) // not under our mutex: it takes seconds, and lines are still read
 	})
 }
 

@@ -45,6 +45,7 @@ func (p panicky) Prompt() agent.Step                { p.here("prompt"); return a
 func (p panicky) Interrupt() (agent.Step, bool)     { return agent.Step{Close: true}, true }
 func (p panicky) PromptAfter() time.Duration        { return 0 }
 func (p panicky) CloseAfterResult() time.Duration   { return 0 }
+func (p panicky) Linger() time.Duration             { return 0 }
 
 // A bug of ours ends the run with a word, exactly one done, and no process.
 func TestAPanicEndsTheRunWithAWord(t *testing.T) {

@@ -4,7 +4,7 @@
 //
 //	claude.go    identity
 //	args.go      Spec → command line (data, nothing is started)
-//	env.go       which variables of the shim the agent must not see
+//	session.go   where a session was recorded
 //	converse.go  stdin: initialize, one user message, interrupt, when to close
 //	wire.go      the JSON shapes that are read, with their sources
 //	fast.go      the short way for plain text_delta lines
@@ -15,7 +15,7 @@
 //	models.go    models, sign-in and billing, asked of the CLI itself
 //	group_*.go   how a hanging one of those is killed
 //
-// Everything but the last two is pure: no I/O, no clock. It leaves processes to
+// Everything but models.go, session.go and the look for hooks is pure: no I/O, no clock. It leaves processes to
 // agent/process and the story of a run to run.
 //
 // Behaviour was measured on claude 2.1.332 and 2.1.197; "332" and "197" in
@@ -23,6 +23,10 @@
 package claude
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
@@ -33,8 +37,10 @@ type Claude struct{}
 func New() Claude { return Claude{} }
 
 var (
-	_ agent.Agent      = Claude{}
-	_ agent.Discoverer = Claude{}
+	_ agent.Agent         = Claude{}
+	_ agent.Discoverer    = Claude{}
+	_ agent.SessionFinder = Claude{}
+	_ agent.Eager         = Claude{}
 )
 
 // Provider is what a request names.
@@ -45,3 +51,22 @@ func (Claude) Label() string { return "Anthropic" }
 
 // Name is the name of the binary.
 func (Claude) Name() string { return "claude" }
+
+// Scrub takes away what claude must not see.
+func (c Claude) Scrub(environ []string, keepEnv bool) (env, scrubbed []string) {
+	return agent.Scrub(c.Name(), environ, keepEnv)
+}
+
+// ActsBeforePrompt tells whether the project has SessionStart hooks: claude
+// runs those at its start.
+func (Claude) ActsBeforePrompt(s agent.Spec) bool {
+	if !s.ProjectSettings {
+		return false
+	}
+	b, err := os.ReadFile(filepath.Join(s.Repo, ".claude", "settings.json"))
+	return err == nil && strings.Contains(string(b), "SessionStart")
+}
+
+// signsIn are the variables that agent.Scrub takes away and that could have
+// signed claude in.
+var signsIn = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"}

@@ -36,6 +36,7 @@ func (Claude) Converse(s agent.Spec) agent.Conversation {
 
 func (c *conversation) PromptAfter() time.Duration      { return promptAfter }
 func (c *conversation) CloseAfterResult() time.Duration { return closeAfterResult }
+func (c *conversation) Linger() time.Duration           { return 0 }
 
 // Open asks for initialize; its answer means that claude takes messages.
 func (c *conversation) Open() agent.Step {

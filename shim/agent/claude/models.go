@@ -208,7 +208,7 @@ func billingOf(a authStatus, answer initialized, env []string) string {
 	case a.APIProvider != "" && a.APIProvider != "firstParty":
 		return a.APIProvider
 	case a.AuthMethod == "api_key" || a.AuthMethod == "" && source != "":
-		if key := lookup(env, source); len(key) >= 16 && slices.Contains(signsIn, source) {
+		if key := agent.Lookup(env, source); len(key) >= 16 && slices.Contains(signsIn, source) {
 			return "api key …" + key[len(key)-4:]
 		}
 		return "api key"
@@ -222,7 +222,7 @@ func billingOf(a authStatus, answer initialized, env []string) string {
 // leaves behind is ended while the other goes on, so each has a marker of its
 // own.
 func ask(ctx context.Context, d agent.Discovery, name string, stdin []byte, args ...string) ([]byte, agent.Exit, error) {
-	marker := lookup(d.Env, process.MarkerVar)
+	marker := agent.Lookup(d.Env, process.MarkerVar)
 	if marker != "" {
 		marker += "." + name
 	}

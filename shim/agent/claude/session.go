@@ -13,11 +13,15 @@ import (
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
-// SessionFolder tells which folder a session was recorded in, by the
-// transcripts that claude keeps; "" when it has none of that id. 332 resumes a
-// session of any folder and then works in the present one, appending to the
-// other's transcript; 197 finds only those of its own folder.
-func (Claude) SessionFolder(s agent.Spec, environ []string) string {
+// FindSession tells which folder a session was recorded in, by the transcripts
+// that claude keeps. 332 resumes a session of any folder and then works in the
+// present one, appending to the other's transcript; 197 finds only those of
+// its own folder. (Model and usage are claude's own business on a resume.)
+func (Claude) FindSession(s agent.Spec, environ []string) agent.Session {
+	return agent.Session{Folder: sessionFolder(s, environ)}
+}
+
+func sessionFolder(s agent.Spec, environ []string) string {
 	if !uuidPattern.MatchString(s.Resume) {
 		return ""
 	}

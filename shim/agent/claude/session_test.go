@@ -29,7 +29,7 @@ func TestProjectName(t *testing.T) {
 	}
 }
 
-func TestSessionFolder(t *testing.T) {
+func TestFindSession(t *testing.T) {
 	const id = "0b6b0f6c-7a59-4a3c-9a0e-6d1b8f0e2c11"
 	config := t.TempDir()
 	write := func(folder, text string) {
@@ -43,7 +43,7 @@ func TestSessionFolder(t *testing.T) {
 		}
 	}
 	find := func(repo, resume string) string {
-		return New().SessionFolder(agent.Spec{Repo: repo, Resume: resume}, []string{"HOME=/nowhere", "CLAUDE_CONFIG_DIR=" + config})
+		return New().FindSession(agent.Spec{Repo: repo, Resume: resume}, []string{"HOME=/nowhere", "CLAUDE_CONFIG_DIR=" + config}).Folder
 	}
 	if got := find("/p/app", id); got != "" {
 		t.Errorf("no transcript, and yet it was found in %q", got)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
 // ErrNotFound marks an agent binary that is not there.
@@ -42,7 +44,7 @@ func LookPath(name, explicit string, env []string, never ...string) (path string
 	if explicit != "" {
 		file = explicit
 	}
-	dirs := filepath.SplitList(variable(env, "PATH"))
+	dirs := filepath.SplitList(agent.Lookup(env, "PATH"))
 	dirs = append(dirs, installFolders(name, env)...)
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) || inside(dir, never) || slices.Contains(searched, dir) {
@@ -81,7 +83,7 @@ func someOf(dirs []string) string {
 // installFolders are where installers put agents without touching PATH.
 func installFolders(name string, env []string) []string {
 	var dirs []string
-	if home := variable(env, "HOME"); home != "" && runtime.GOOS != "windows" {
+	if home := agent.Lookup(env, "HOME"); home != "" && runtime.GOOS != "windows" {
 		for _, dir := range []string{".local/bin", "." + name + "/local", "." + name + "/bin", ".npm-global/bin", ".bun/bin", ".volta/bin"} {
 			dirs = append(dirs, filepath.Join(home, dir))
 		}
@@ -93,7 +95,7 @@ func installFolders(name string, env []string) []string {
 		{"USERPROFILE", `.local\bin`}, {"APPDATA", "npm"}, {"LOCALAPPDATA", `Programs\` + name},
 		{"USERPROFILE", `.bun\bin`}, {"LOCALAPPDATA", `Volta\bin`},
 	} {
-		if base := variable(env, place.name); base != "" {
+		if base := agent.Lookup(env, place.name); base != "" {
 			dirs = append(dirs, filepath.Join(base, place.dir))
 		}
 	}
@@ -106,7 +108,7 @@ func extensions(env []string) []string {
 		return []string{""}
 	}
 	exts := []string{""}
-	for _, ext := range strings.Split(variable(env, "PATHEXT"), ";") {
+	for _, ext := range strings.Split(agent.Lookup(env, "PATHEXT"), ";") {
 		if ext != "" {
 			exts = append(exts, strings.ToLower(ext))
 		}
@@ -147,17 +149,4 @@ func inside(dir string, roots []string) bool {
 		}
 	}
 	return false
-}
-
-// variable returns the last value of a variable in env. Windows does not tell
-// Path from PATH.
-func variable(env []string, name string) string {
-	value := ""
-	for _, kv := range env {
-		key, v, _ := strings.Cut(kv, "=")
-		if key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
-			value = v
-		}
-	}
-	return value
 }

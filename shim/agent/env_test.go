@@ -1,4 +1,4 @@
-package claude
+package agent
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ func TestScrub(t *testing.T) {
 	}
 	names := func(lists ...[]string) (out []string) {
 		for _, kv := range slices.Concat(lists...) {
-			out = append(out, variableName(kv))
+			out = append(out, VariableName(kv))
 		}
 		return out
 	}
@@ -41,7 +41,7 @@ func TestScrub(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			env, scrubbed := New().Scrub(tt.environ, tt.keepEnv)
+			env, scrubbed := Scrub("claude", tt.environ, tt.keepEnv)
 			if !slices.Equal(env, tt.env) {
 				t.Errorf("env\n got %q\nwant %q", env, tt.env)
 			}
@@ -49,5 +49,22 @@ func TestScrub(t *testing.T) {
 				t.Errorf("scrubbed\n got %q\nwant %q", scrubbed, tt.scrubbed)
 			}
 		})
+	}
+}
+
+// Another vendor's key is no business of a CLI; its own would bill silently.
+func TestScrubForOneCLI(t *testing.T) {
+	environ := []string{"OPENAI_API_KEY=o", "CODEX_API_KEY=c", "XAI_API_KEY=x", "CODEX_HOME=/c"}
+	for cli, want := range map[string][]string{
+		"claude": nil,
+		"codex":  {"OPENAI_API_KEY", "CODEX_API_KEY"},
+		"grok":   nil,
+	} {
+		if _, scrubbed := Scrub(cli, environ, false); !slices.Equal(scrubbed, want) {
+			t.Errorf("%s: scrubbed %q, want %q", cli, scrubbed, want)
+		}
+		if env, _ := Scrub(cli, environ, true); !slices.Equal(env, environ) {
+			t.Errorf("%s with keepEnv: %q", cli, env)
+		}
 	}
 }
