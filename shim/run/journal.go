@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ const (
 	// memoryWindow is how many bytes of encoded events a journal keeps in
 	// memory; what is older is read back from its file.
 	memoryWindow = 8 << 20
+	// frameCost is what an event takes beside its bytes: its Frame, and what
+	// the allocator rounds up. For a small event that is not little.
+	frameCost = 48
 	// endedWindow is what an ended journal keeps of that.
 	endedWindow = 64 << 10
 	// batchBytes bounds what one call of Follower.Next returns.
@@ -35,6 +39,9 @@ type Frame struct {
 	Data []byte // the JSON object, one line, without its newline; not to be changed
 }
 
+// size is what the frame takes in memory, in bytes.
+func (f Frame) size() int { return len(f.Data) + frameCost }
+
 // journal is the list of events of one run. One writer appends; any number of
 // followers read, each at its own pace, so that a slow one never slows the
 // agent and loses nothing. Every event also goes to a file, one JSON line
@@ -42,7 +49,7 @@ type Frame struct {
 type journal struct {
 	mu     sync.Mutex
 	frames []Frame // the window in memory: consecutive, ends at last
-	bytes  int     // sum of len(Data) over frames
+	bytes  int     // sum of size over frames
 	last   int64   // seq of the newest event
 	done   bool    // nothing will be appended any more
 
@@ -165,8 +172,9 @@ func (j *journal) append(e event.Event) {
 	}
 	j.last++
 	j.store(data)
-	j.frames = append(j.frames, Frame{Seq: j.last, Data: data})
-	j.bytes += len(data)
+	f := Frame{Seq: j.last, Data: data}
+	j.frames = append(j.frames, f)
+	j.bytes += f.size()
 	j.trim(memoryWindow)
 	if _, ok := e.(event.Done); ok {
 		j.close()
@@ -228,17 +236,17 @@ func (j *journal) trim(window int) {
 	}
 	n := 0
 	for j.bytes > window*3/4 && n < len(j.frames)-1 {
-		j.bytes -= len(j.frames[n].Data)
+		j.bytes -= j.frames[n].size()
 		n++
 	}
 	j.flushLocked()
 	if j.broken != nil { // the file does not have them: keep them here
 		for _, f := range j.frames[:n] {
-			j.bytes += len(f.Data)
+			j.bytes += f.size()
 		}
 		return
 	}
-	j.frames = append([]Frame(nil), j.frames[n:]...)
+	j.frames = slices.Delete(j.frames, 0, n)
 }
 
 // close ends the journal; j.mu is held.
@@ -250,6 +258,7 @@ func (j *journal) close() {
 	}
 	if j.file != nil {
 		j.trim(endedWindow)
+		j.frames = slices.Clone(j.frames) // without the room for a whole window
 		j.flushLocked()
 		if err := j.file.Close(); err != nil && j.broken == nil {
 			j.broken = err
@@ -355,16 +364,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// batch is the head of frames that stays under batchBytes, and at least one.
-// The slice is never written to again: append only adds behind it, and trim
-// copies.
+// batch is a copy of the head of frames that stays under batchBytes, and at
+// least one. A part of the window itself would hold all of it in memory for as
+// long as a client does not read.
 func batch(frames []Frame) []Frame {
 	n, size := 0, 0
 	for n < len(frames) && (n == 0 || size+len(frames[n].Data) <= batchBytes) {
 		size += len(frames[n].Data)
 		n++
 	}
-	return frames[:n:n]
+	return slices.Clone(frames[:n])
 }
 
 // fromFile returns frames up to seq upTo that are no longer in memory.

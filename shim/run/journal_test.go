@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -221,4 +222,65 @@ func TestJournalWithoutItsDone(t *testing.T) {
 			t.Errorf("with done %v: got %q, want %q", ended, got, want)
 		}
 	}
+}
+
+// heldBytes is how much memory is in use.
+func heldBytes() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// What a client was given and has not read yet keeps no more than itself: not
+// the events around it, which the journal has let go of long since.
+func TestABatchHoldsOnlyItself(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	text := strings.Repeat("x", 60)
+	grow := func(bytes int) {
+		for range bytes / len(text) {
+			j.append(event.Delta{Text: text})
+		}
+	}
+	const clients = 8
+	var held [clients][]Frame
+	for i := range held {
+		grow(memoryWindow / 2)
+		f := j.follow(j.last - 5000)
+		frames, err := f.Next(context.Background())
+		if err != nil || f.file != nil {
+			t.Fatalf("%v, from the file: %v", err, f.file != nil)
+		}
+		held[i] = frames
+	}
+	grow(2 * memoryWindow)
+	with := heldBytes()
+	runtime.KeepAlive(held)
+	held = [clients][]Frame{}
+	if each := (with - heldBytes()) / clients; each > 1<<20 {
+		t.Errorf("each client holds %d KiB", each>>10)
+	}
+	runtime.KeepAlive(j)
+}
+
+// The window bounds the memory of small events, too, whose bookkeeping is as
+// large as they are.
+func TestTheWindowCountsItsBookkeeping(t *testing.T) {
+	before := heldBytes()
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	most := 0
+	for i := range 600_000 {
+		j.append(event.Delta{Text: "flooding it ", MessageID: "msg_000001"})
+		if i%50_000 == 0 {
+			most = max(most, heldBytes()-before)
+		}
+	}
+	if most > memoryWindow*3/2 {
+		t.Errorf("%d KiB are held, the window is %d KiB", most>>10, memoryWindow>>10)
+	}
+	j.append(event.Done{})
+	if ended := heldBytes() - before; ended > 4*endedWindow {
+		t.Errorf("%d KiB are held after the end", ended>>10)
+	}
+	runtime.KeepAlive(j)
 }

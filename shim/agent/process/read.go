@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ import (
 
 const (
 	readBuffer  = 256 << 10 // bytes; one read takes many small lines
-	keepBuffer  = 1 << 20   // a buffer grown beyond this is not kept for the next line
+	keepBuffer  = 1 << 20   // bytes; a longer line is not gathered in the buffer that is kept for the next
 	widePipe    = 1 << 20   // bytes; what Linux allows anyone (pipe-max-size)
 	ringLines   = 200
 	ringLineMax = 2000 // bytes
@@ -45,7 +46,7 @@ type lineReader struct {
 	src  *tailReader
 	buf  *bufio.Reader
 	max  int
-	long []byte // a line longer than buf
+	long []byte // a line longer than buf, or its head; at most keepBuffer
 }
 
 func newLineReader(src *os.File, max int) *lineReader {
@@ -62,12 +63,11 @@ func (r *lineReader) next() (Line, error) {
 }
 
 // slow assembles a line that is longer than the buffer or ended by EOF, and
-// skips one that is longer than max.
+// skips one that is longer than max. A huge one is gathered in pieces: a buffer
+// that grew with it would leave several times its size for the collector.
 func (r *lineReader) slow(part []byte, err error) (Line, error) {
-	if cap(r.long) > keepBuffer {
-		r.long = nil
-	}
 	r.long = r.long[:0]
+	var pieces [][]byte
 	var size int64
 	for {
 		end := len(part)
@@ -75,10 +75,13 @@ func (r *lineReader) slow(part []byte, err error) (Line, error) {
 			end-- // the newline
 		}
 		size += int64(end)
-		if size <= int64(r.max) {
+		switch {
+		case size > int64(r.max):
+			pieces = nil
+		case size <= keepBuffer:
 			r.long = append(r.long, part[:end]...)
-		} else {
-			r.long = nil
+		default:
+			pieces = append(pieces, bytes.Clone(part[:end]))
 		}
 		if err != bufio.ErrBufferFull {
 			break
@@ -94,7 +97,10 @@ func (r *lineReader) slow(part []byte, err error) (Line, error) {
 	}
 	line := Line{Bytes: r.long, Partial: err == io.EOF}
 	if size > int64(r.max) {
-		line = Line{Skipped: size, Partial: line.Partial}
+		return Line{Skipped: size, Partial: line.Partial}, nil
+	}
+	if pieces != nil {
+		line.Bytes = slices.Concat(append([][]byte{r.long}, pieces...)...)
 	}
 	return line, nil
 }
