@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -76,14 +75,6 @@ func scrubReason(cli, name string) (reason, bool) {
 		}
 	}
 	return 0, false
-}
-
-// sameName compares variable names as the system does: Windows ignores case.
-func sameName(a, b string) bool {
-	if runtime.GOOS == "windows" {
-		return strings.EqualFold(a, b)
-	}
-	return a == b
 }
 
 // VariableName is the part before "="; Windows has names that begin with "=".

@@ -37,13 +37,13 @@ func (Claude) Command(s agent.Spec) agent.Invocation {
 	if !s.UseSkills {
 		args = append(args, "--disable-slash-commands")
 	}
-	if modelPattern.MatchString(s.Model) {
+	if agent.ModelPattern.MatchString(s.Model) {
 		args = append(args, "--model", s.Model)
 	}
-	if s.Effort != "default" && effortPattern.MatchString(s.Effort) {
+	if s.Effort != "default" && agent.EffortPattern.MatchString(s.Effort) {
 		args = append(args, "--effort", s.Effort)
 	}
-	if uuidPattern.MatchString(s.Resume) {
+	if agent.UUIDPattern.MatchString(s.Resume) {
 		// Both versions look an id up as it is written, and write lower case.
 		args = append(args, "--resume", strings.ToLower(s.Resume))
 		if parseVersion(s.Version).atLeast(snapshotOff) {
@@ -54,16 +54,6 @@ func (Claude) Command(s agent.Spec) agent.Invocation {
 	}
 	return agent.Invocation{Bin: s.Bin, Args: args, Env: runEnv(s), Dir: s.Repo}
 }
-
-// Patterns of what a request may put on the command line. None can start
-// with "-". A model may be an alias, "opus[1m]", or a Bedrock ARN; the pattern
-// is that of shim/prompt, which a test holds it to: a model that a request was
-// allowed to name is never dropped here.
-var (
-	modelPattern  = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
-	effortPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	uuidPattern   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
-)
 
 // settingSources is which settings files claude loads. The empty value stops
 // the repo's hooks, its env, its MCP servers and CLAUDE.md alike.

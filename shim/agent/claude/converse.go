@@ -87,7 +87,7 @@ func (c *conversation) Line(line []byte) agent.Step {
 			RequestID string `json:"request_id"`
 		} `json:"response"`
 	}
-	if !decode(line, &m) {
+	if !agent.Decode(line, &m) {
 		return agent.Step{}
 	}
 	switch {

@@ -156,7 +156,7 @@ func (m *mapper) noResult(exit agent.Exit) event.Error {
 			Code:    event.CodeNotFound, Fix: "start a new session",
 		}
 	}
-	stderr := tail(exit.Stderr)
+	stderr := agent.StderrTail(exit.Stderr)
 	for _, d := range deaths {
 		if strings.Contains(exit.Stderr, d.says) {
 			fix := d.fix
@@ -178,14 +178,6 @@ func (m *mapper) noResult(exit agent.Exit) event.Error {
 
 func saysNoConversation(s string) bool {
 	return strings.Contains(s, "No conversation found with session ID")
-}
-
-// tail is the end of stderr that fits into a message: 10 lines, 2,000 bytes.
-func tail(stderr string) string {
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	lines = lines[max(0, len(lines)-10):]
-	s := strings.Join(lines, "\n")
-	return strings.ToValidUTF8(s[max(0, len(s)-2000):], "")
 }
 
 // limit remembers the rate limit that was last told.

@@ -70,7 +70,7 @@ func newMapper(o agent.MapOptions) *mapper {
 		opts:     o,
 		messages: map[string]*message{},
 		usage:    map[string]*entry{},
-		tools:    newTools(o),
+		tools:    tools{calls: map[string]*call{}},
 	}
 }
 
@@ -82,7 +82,7 @@ func (m *mapper) Map(line []byte) ([]event.Event, error) {
 		}
 	}
 	var l wireLine
-	if !decode(line, &l) {
+	if !agent.Decode(line, &l) {
 		return nil, agent.ErrNotJSON
 	}
 	m.out = nil

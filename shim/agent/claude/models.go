@@ -117,7 +117,7 @@ func (c Claude) initialize(ctx context.Context, d agent.Discovery) (initialized,
 	if exit.Signal != "" {
 		ended = "it ended: " + exit.Signal
 	}
-	for _, s := range []string{said, tail(exit.Stderr), ended} {
+	for _, s := range []string{said, agent.StderrTail(exit.Stderr), ended} {
 		if s != "" {
 			return initialized{}, errors.Mark(errors.Newf("claude refused to list its models: %s", s), errRefused)
 		}
@@ -138,7 +138,7 @@ func readInitialized(stdout []byte) (answer initialized, said string, found bool
 				Response  initialized `json:"response"`
 			} `json:"response"`
 		}
-		if decode(line, &m) && m.Type == "control_response" && m.Response.RequestID == initializeID {
+		if agent.Decode(line, &m) && m.Type == "control_response" && m.Response.RequestID == initializeID {
 			ok := m.Response.Subtype == "success"
 			return m.Response.Response, m.Response.Error, ok
 		}
@@ -150,7 +150,7 @@ func readInitialized(stdout []byte) (answer initialized, said string, found bool
 // the command line, so it stands first and is the default.
 func models(list []wireModel) (out []agent.Model, preset string) {
 	for _, w := range list {
-		if !modelPattern.MatchString(w.Value) {
+		if !agent.ModelPattern.MatchString(w.Value) {
 			continue
 		}
 		m := agent.Model{ID: w.Value, Label: w.DisplayName, Description: w.Description}
@@ -158,7 +158,7 @@ func models(list []wireModel) (out []agent.Model, preset string) {
 			m.Label = w.Value
 		}
 		for _, level := range w.Levels {
-			if level != "default" && effortPattern.MatchString(level) {
+			if level != "default" && agent.EffortPattern.MatchString(level) {
 				m.Efforts = append(m.Efforts, agent.Effort{ID: level, Label: strings.ToUpper(level[:1]) + level[1:]})
 			}
 		}
@@ -192,7 +192,7 @@ func (a authStatus) expired(now time.Time) bool {
 // askAuth returns nothing known when the CLI did not answer in time.
 func askAuth(ctx context.Context, d agent.Discovery) (a authStatus) {
 	if stdout, _, err := ask(ctx, d, "auth", nil, "auth", "status", "--json"); err == nil {
-		decode(stdout, &a)
+		agent.Decode(stdout, &a)
 	}
 	return a
 }

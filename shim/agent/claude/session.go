@@ -22,7 +22,7 @@ func (Claude) FindSession(s agent.Spec, environ []string) agent.Session {
 }
 
 func sessionFolder(s agent.Spec, environ []string) string {
-	if !uuidPattern.MatchString(s.Resume) {
+	if !agent.UUIDPattern.MatchString(s.Resume) {
 		return ""
 	}
 	projects := projectsDir(environ)

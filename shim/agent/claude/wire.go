@@ -3,7 +3,6 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 )
 
 // wireLine is every field of a stdout line that is read here, whatever the
@@ -178,21 +177,4 @@ type rateLimit struct {
 	Status   string `json:"status"`        // allowed, allowed_warning, rejected
 	Kind     string `json:"rateLimitType"` // five_hour, seven_day …
 	ResetsAt any    `json:"resetsAt"`      // seconds since 1970
-}
-
-// decode reads one JSON object leniently: a member of another type than
-// expected is skipped and loses nothing else. It reports whether b was a JSON
-// object at all.
-func decode(b []byte, into any) bool {
-	b = bytes.TrimLeft(b, " \t\r\n")
-	if len(b) == 0 || b[0] != '{' {
-		return false
-	}
-	err := json.Unmarshal(b, into)
-	if err == nil {
-		return true
-	}
-	// encoding/json decodes everything else before it reports a wrong type.
-	var wrongType *json.UnmarshalTypeError
-	return errors.As(err, &wrongType)
 }
