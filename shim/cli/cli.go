@@ -100,6 +100,7 @@ func (a *app) root() *urfave.Command {
 			a.serveCommand(),
 			a.designCommand(),
 			a.undoCommand(),
+			a.forgetCommand(),
 			a.demoCommand(),
 			a.recordCommand(),
 			a.versionCommand(),

@@ -62,6 +62,8 @@ func TestUsageErrors(t *testing.T) {
 		{name: "effort", args: []string{"design", "--effort", "LOW", "hi"}, want: "--effort must match"},
 		{name: "resume", args: []string{"design", "--resume", "last", "hi"}, want: `--resume: "last" is not a session` + "\nslidewrite: fix: pass the session's UUID"},
 		{name: "undo of two", args: []string{"undo", "a", "b"}, want: "slidewrite undo takes one run, got 2"},
+		{name: "forget of a thing", args: []string{"forget", "it"}, want: `slidewrite forget takes no arguments, got "it"`},
+		{name: "forget of one and all", args: []string{"forget", "--all", "--repo", "."}, want: "--all is every repo, --repo is one\nslidewrite: fix: leave one of them out"},
 		{name: "max turns of design", args: []string{"design", "--max-turns", "0", "hi"}, want: `--max-turns: "0"`},
 		{name: "max turns of undo", args: []string{"undo", "--max-turns", "1"}, want: "unknown flag --max-turns"},
 		{name: "author of undo", args: []string{"undo", "--commit-author", "me"}, want: `--commit-author: "me" is not one of its values`},

@@ -50,18 +50,14 @@ func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) 
 	return nil
 }
 
-// Drop lets the snapshots of runs go; a run that has none is no error. Costs
-// one git process, however many they are.
-func (r *Repo) Drop(ctx context.Context, runIDs ...string) error {
-	var refs []string
-	for _, id := range runIDs {
-		ref, err := runRef(id)
-		if err != nil {
-			return err
-		}
-		refs = append(refs, ref)
+// Drop lets the snapshots of a run go; a run that has none is no error. Costs
+// one git process.
+func (r *Repo) Drop(ctx context.Context, runID string) error {
+	ref, err := runRef(runID)
+	if err != nil {
+		return err
 	}
-	return r.deleteRefs(ctx, refs)
+	return r.deleteRefs(ctx, []string{ref})
 }
 
 // DropAll lets the snapshots of all runs go, also of those that nobody knows

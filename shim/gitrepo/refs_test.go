@@ -139,19 +139,6 @@ func TestDropAllThatGitRefuses(t *testing.T) {
 	equal(t, "kept", r.git("for-each-ref", "--format=%(refname:lstrip=3)", runRefs), "run-1\nrun-2")
 }
 
-func TestDropOfMany(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
-	repo, before := r.open(), r.snapshot()
-	for _, id := range []string{"run-1", "run-2", "run-3"} {
-		must(repo.Keep(ctx, id, before, nil))
-	}
-	must(repo.Drop(ctx))
-	must(repo.Drop(ctx, "run-1", "never-1", "run-3"))
-	equal(t, "kept", r.git("for-each-ref", "--format=%(refname:lstrip=3)", runRefs), "run-2")
-}
-
 func TestRunIDsThatAreNoRefNames(t *testing.T) {
 	t.Parallel()
 	repo, s := newRepo(t).open(), &Snapshot{}

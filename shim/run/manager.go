@@ -315,7 +315,7 @@ func (m *Manager) Get(id string) (*Run, error) {
 	m.mu.Lock()
 	r := m.active[id]
 	m.mu.Unlock()
-	if r != nil {
+	if r != nil && !m.wiped(r) {
 		return r, nil
 	}
 	rec, err := m.stored(id)

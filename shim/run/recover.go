@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 
 	"github.com/cockroachdb/errors"
 
@@ -31,6 +32,12 @@ func (m *Manager) Recover(ctx context.Context) {
 	}
 	defer lock.Release()
 	m.recovered = true
+	m.putInOrder(ctx)
+	m.prune(ctx)
+}
+
+// putInOrder is Recover for the holder of the lock.
+func (m *Manager) putInOrder(ctx context.Context) {
 	process.SweepOrphans(m.o.Store.Hash(), m.o.Store.RunAlive)
 	if _, err := m.o.Store.SweepRunDirs(nil); err != nil {
 		m.logf("run folders of an earlier shim could not be removed: %v", err)
@@ -50,7 +57,6 @@ func (m *Manager) Recover(ctx context.Context) {
 		}
 	}
 	m.retry(ctx)
-	m.prune(ctx)
 }
 
 // retry finishes or rolls back what an earlier recovery could not, because git
@@ -91,10 +97,8 @@ func (m *Manager) prune(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	for _, id := range gone {
-		if err := repo.Drop(ctx, id); err != nil {
-			m.logf("the snapshots of run %s could not be dropped: %v", id, err)
-		}
+	if _, err := repo.DropAll(ctx, func(id string) bool { return !slices.Contains(gone, id) }); err != nil {
+		m.logf("the snapshots of old runs could not be dropped: %v", err)
 	}
 }
 

@@ -34,6 +34,9 @@ const (
 	MaxRuns = 200
 )
 
+// scratchAge is when a temporary file of no run is nobody's any more.
+const scratchAge = time.Hour
+
 // ErrNoRecord: the ledger has no run of that id.
 var ErrNoRecord = errors.New("no such run in the ledger")
 
@@ -227,7 +230,7 @@ func (s *Store) Prune(now time.Time) ([]string, error) {
 		_, err := os.Lstat(s.recordPath(strings.TrimSuffix(name, ".jsonl")))
 		return errors.Is(err, os.ErrNotExist)
 	})
-	s.removeOld(s.scratchDir(), now, time.Hour, func(string) bool { return true })
+	s.removeOld(s.scratchDir(), now, scratchAge, func(string) bool { return true })
 	return gone, nil
 }
 

@@ -95,6 +95,17 @@ var helpers = map[string]func(args []string) error{
 			}
 		}
 	},
+	"forget": func(args []string) error {
+		s, err := Open(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if _, err := s.Lock(args[1], Holder{RunID: NewRunID()}); err != nil {
+			return err
+		}
+		_, err = s.Forget(func(string) bool { return false })
+		return err
+	},
 	// Adds one to a number in a record, many times.
 	"count": func(args []string) error {
 		s, err := Open(args[0], args[1])
