@@ -92,7 +92,7 @@ type MapOptions struct {
 type Mapper interface {
 	// Map maps one line (without its newline). An unknown type gives no
 	// events and no error; a line that is not JSON is an error of kind
-	// ErrNotJSON and changes nothing.
+	// ErrNotJSON and changes nothing. The slice is valid until the next Map.
 	Map(line []byte) ([]event.Event, error)
 	// Finish is called once, when the process has ended, and returns the
 	// closing events: result, or error.

@@ -162,6 +162,9 @@ func (d *dialogue) read() {
 		} else if len(line.Bytes) > 0 {
 			d.line(line.Bytes)
 		}
+		if !line.More {
+			d.run.journal.publish()
+		}
 		if err != nil {
 			if err != io.EOF {
 				d.diagnose(err.Error())
@@ -210,7 +213,7 @@ func (d *dialogue) diagnose(line string) {
 	}
 }
 
-// emit appends events to the journal: estimates of usage at most every 250
+// emit adds events to the journal: estimates of usage at most every 250
 // ms, and no failure of a run that we stopped ourselves.
 func (d *dialogue) emit(events []event.Event) {
 	for _, e := range events {
@@ -232,7 +235,7 @@ func (d *dialogue) emit(events []event.Event) {
 			d.run.failed.Store(true)
 		}
 		d.tools.see(e)
-		d.run.journal.append(e)
+		d.run.journal.add(e)
 	}
 }
 
@@ -259,6 +262,7 @@ func (d *dialogue) close(events []event.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.emit(events)
+	d.run.journal.publish()
 }
 
 // tail is the end of the diagnostics that goes into an error message.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -19,12 +19,12 @@ const (
 	// memoryWindow is how many bytes of encoded events a journal keeps in
 	// memory; what is older is read back from its file.
 	memoryWindow = 8 << 20
-	// frameCost is what an event takes beside its bytes: its Frame, and what
-	// the allocator rounds up. For a small event that is not little.
-	frameCost = 48
 	// endedWindow is what an ended journal keeps of that.
 	endedWindow = 64 << 10
-	// batchBytes bounds what one call of Follower.Next returns.
+	// chunkBytes is the size at which a chunk of that window is full. It is
+	// also about how much is written to the file at once.
+	chunkBytes = 60 << 10
+	// batchBytes bounds what one call of Follower.Next reads from the file.
 	batchBytes = 256 << 10
 	// indexEvery is the distance of the remembered file offsets, in events.
 	indexEvery = 1024
@@ -39,26 +39,24 @@ type Frame struct {
 	Data []byte // the JSON object, one line, without its newline; not to be changed
 }
 
-// size is what the frame takes in memory, in bytes.
-func (f Frame) size() int { return len(f.Data) + frameCost }
-
 // journal is the list of events of one run. One writer appends; any number of
 // followers read, each at its own pace, so that a slow one never slows the
 // agent and loses nothing. Every event also goes to a file, one JSON line
 // each: what falls out of the memory window is read back from there.
 type journal struct {
 	mu     sync.Mutex
-	frames []Frame // the window in memory: consecutive, ends at last
-	bytes  int     // sum of size over frames
+	chunks []chunk // the window in memory: consecutive, ends at last
+	bytes  int     // in chunks
 	last   int64   // seq of the newest event
+	shown  int64   // seq of the newest event that followers are given
 	done   bool    // nothing will be appended any more
 
 	path    string
 	file    *os.File // nil once closed, or when it could not be written
-	w       *bufio.Writer
-	size    int64   // bytes appended to the file, flushed or not
-	offsets []int64 // offsets[i] = where event i*indexEvery+1 begins
-	broken  error   // writing failed: the window is not trimmed any more
+	stored  int      // bytes of the newest chunk that are in the file; all of the others are
+	size    int64    // bytes of all events, in the file or not yet
+	offsets []int64  // offsets[i] = where event i*indexEvery+1 begins
+	broken  error    // writing failed: the window is not trimmed any more
 	flush   *time.Timer
 
 	// elsewhere tells whether another process still appends to the file; nil
@@ -66,6 +64,14 @@ type journal struct {
 	elsewhere func() bool
 
 	wake chan struct{} // closed at the next append; nil when nobody waits
+}
+
+// chunk is a piece of the file. One allocation for hundreds of events: one
+// for each would keep the garbage collector busy.
+type chunk struct {
+	first int64  // seq of its first event
+	data  []byte // each event with its newline; followers hold slices of it, so it only grows
+	ends  []int  // ends[i] = where event first+i ends in data, its newline included
 }
 
 // newJournal makes a journal whose file is created at path. A path that
@@ -81,7 +87,7 @@ func newJournal(path string) *journal {
 	return j
 }
 
-func (j *journal) write(f *os.File) { j.file, j.w = f, bufio.NewWriterSize(f, 64<<10) }
+func (j *journal) write(f *os.File) { j.file = f }
 
 // endedJournal takes nothing in: for what happens after a run's done.
 func endedJournal() *journal { return &journal{done: true, broken: errNoFile} }
@@ -111,6 +117,7 @@ func (j *journal) scan() error {
 				j.offsets = append(j.offsets, j.size)
 			}
 			j.last++
+			j.shown = j.last
 			j.size += n
 		}
 		if err == io.EOF {
@@ -142,7 +149,8 @@ func (j *journal) conclude() error {
 		return nil
 	}
 	j.last++
-	j.frames = []Frame{{Seq: j.last, Data: data}}
+	j.shown = j.last
+	j.chunks = []chunk{{first: j.last, data: append(data, '\n'), ends: []int{len(data) + 1}}}
 	return nil
 }
 
@@ -159,56 +167,90 @@ func skipLine(r *bufio.Reader) (n int64, whole bool, err error) {
 	}
 }
 
-// append adds e. It never waits for a follower.
+// append adds e and shows it. It never waits for a follower.
 func (j *journal) append(e event.Event) {
-	data, err := event.Encode(e)
-	if err != nil { // an event of ours that cannot be encoded is a bug; the client is told
-		data, _ = event.Encode(event.Error{Message: err.Error(), Code: event.CodeInternal})
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.addLocked(e)
+	j.publishLocked()
+}
+
+// add is append for an event that others follow at once: it may stay hidden
+// until publish. Followers that are woken for each of many events cost more
+// than the events.
+func (j *journal) add(e event.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.addLocked(e)
+}
+
+// publish shows followers what was added.
+func (j *journal) publish() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.publishLocked()
+}
+
+func (j *journal) addLocked(e event.Event) {
 	if j.done {
 		return
 	}
+	c := j.room()
+	data, err := event.Append(c.data, e)
+	if err != nil { // an event of ours that cannot be encoded is a bug; the client is told
+		data, _ = event.Append(c.data, event.Error{Message: err.Error(), Code: event.CodeInternal})
+	}
+	data = append(data, '\n')
+	if j.last%indexEvery == 0 {
+		j.offsets = append(j.offsets, j.size)
+	}
+	n := len(data) - len(c.data)
+	c.data, c.ends = data, append(c.ends, len(data))
 	j.last++
-	j.store(data)
-	f := Frame{Seq: j.last, Data: data}
-	j.frames = append(j.frames, f)
-	j.bytes += f.size()
+	j.size += int64(n)
+	j.bytes += n
 	j.trim(memoryWindow)
 	if _, ok := e.(event.Done); ok {
 		j.close()
-	}
-	if j.wake != nil {
-		close(j.wake)
-		j.wake = nil
-	}
-}
-
-// store writes one line to the file's buffer.
-func (j *journal) store(data []byte) {
-	if j.file == nil {
-		return
-	}
-	if (j.last-1)%indexEvery == 0 {
-		j.offsets = append(j.offsets, j.size)
-	}
-	_, err := j.w.Write(data)
-	if err == nil {
-		err = j.w.WriteByte('\n')
-	}
-	if err != nil {
-		j.broken = err
-		return
-	}
-	j.size += int64(len(data)) + 1
-	if j.flush == nil {
+	} else if j.flush == nil && j.file != nil {
 		j.flush = time.AfterFunc(flushAfter, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			j.flush = nil
 			j.flushLocked()
 		})
+	}
+}
+
+// room is the chunk that takes the next event. One that is full goes to the
+// file, and its events are shown.
+func (j *journal) room() *chunk {
+	var newest *chunk
+	if len(j.chunks) > 0 {
+		newest = &j.chunks[len(j.chunks)-1]
+		if len(newest.data) < chunkBytes {
+			return newest
+		}
+	}
+	next := chunk{first: j.last + 1}
+	if newest != nil { // the first one grows as it must: most runs are short
+		next.data, next.ends = make([]byte, 0, chunkBytes+4<<10), make([]int, 0, len(newest.ends)+16)
+	}
+	j.flushLocked()
+	j.publishLocked()
+	j.stored = 0
+	j.chunks = append(j.chunks, next)
+	return &j.chunks[len(j.chunks)-1]
+}
+
+func (j *journal) publishLocked() {
+	if j.shown == j.last {
+		return
+	}
+	j.shown = j.last
+	if j.wake != nil {
+		close(j.wake)
+		j.wake = nil
 	}
 }
 
@@ -220,50 +262,49 @@ func (j *journal) flushNow() {
 }
 
 func (j *journal) flushLocked() {
-	if j.file == nil || j.broken != nil || j.w.Buffered() == 0 {
+	if j.file == nil || j.broken != nil || len(j.chunks) == 0 {
 		return
 	}
-	if err := j.w.Flush(); err != nil {
-		j.broken = err
+	rest := j.chunks[len(j.chunks)-1].data[j.stored:]
+	if len(rest) == 0 {
+		return
 	}
+	if _, err := j.file.Write(rest); err != nil {
+		j.broken = err
+		return
+	}
+	j.stored += len(rest)
 }
 
-// trim drops the oldest frames when there are more than window bytes, down to
-// three quarters of it. At least the newest stays.
+// trim drops the oldest chunks when there are more than window bytes, down to
+// three quarters of it. The newest stays: it is not in the file yet.
 func (j *journal) trim(window int) {
 	if j.bytes <= window || j.broken != nil {
 		return
 	}
 	n := 0
-	for j.bytes > window*3/4 && n < len(j.frames)-1 {
-		j.bytes -= j.frames[n].size()
+	for j.bytes > window*3/4 && n < len(j.chunks)-1 {
+		j.bytes -= len(j.chunks[n].data)
 		n++
 	}
-	j.flushLocked()
-	if j.broken != nil { // the file does not have them: keep them here
-		for _, f := range j.frames[:n] {
-			j.bytes += f.size()
-		}
-		return
-	}
-	j.frames = slices.Delete(j.frames, 0, n)
+	j.chunks = append([]chunk(nil), j.chunks[n:]...)
 }
 
 // close ends the journal; j.mu is held.
 func (j *journal) close() {
 	j.done = true
+	j.publishLocked()
 	if j.flush != nil {
 		j.flush.Stop()
 		j.flush = nil
 	}
 	if j.file != nil {
-		j.trim(endedWindow)
-		j.frames = slices.Clone(j.frames) // without the room for a whole window
 		j.flushLocked()
+		j.trim(endedWindow)
 		if err := j.file.Close(); err != nil && j.broken == nil {
 			j.broken = err
 		}
-		j.file, j.w = nil, nil
+		j.file = nil
 	}
 }
 
@@ -294,10 +335,13 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 	for {
 		j := f.j
 		j.mu.Lock()
-		if f.after < j.last {
-			first := j.last - int64(len(j.frames)) + 1
+		if f.after < j.shown {
+			first := j.last + 1 // in memory
+			if len(j.chunks) > 0 {
+				first = j.chunks[0].first
+			}
 			if f.after+1 >= first {
-				frames := batch(j.frames[f.after+1-first:])
+				frames := j.batch(f.after)
 				j.flushLocked() // what a client has seen outlives a kill -9
 				j.mu.Unlock()
 				f.Close()
@@ -314,7 +358,7 @@ func (f *Follower) Next(ctx context.Context) ([]Frame, error) {
 		}
 		if j.elsewhere != nil {
 			err := j.refresh()
-			quiet := f.after >= j.last && j.elsewhere != nil
+			quiet := f.after >= j.shown && j.elsewhere != nil
 			j.mu.Unlock()
 			if err == nil && quiet {
 				err = pause(ctx, flushAfter)
@@ -364,16 +408,23 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// batch is a copy of the head of frames that stays under batchBytes, and at
-// least one. A part of the window itself would hold all of it in memory for as
-// long as a client does not read.
-func batch(frames []Frame) []Frame {
-	n, size := 0, 0
-	for n < len(frames) && (n == 0 || size+len(frames[n].Data) <= batchBytes) {
-		size += len(frames[n].Data)
-		n++
+// batch is the frames after the one numbered after that are in its chunk: at
+// least one.
+func (j *journal) batch(after int64) []Frame {
+	i := sort.Search(len(j.chunks), func(i int) bool { return j.chunks[i].first > after+1 }) - 1
+	c := &j.chunks[i]
+	from, to := int(after+1-c.first), min(len(c.ends), int(j.shown+1-c.first))
+	begin := 0
+	if from > 0 {
+		begin = c.ends[from-1]
 	}
-	return slices.Clone(frames[:n])
+	frames := make([]Frame, 0, to-from)
+	for ; from < to; from++ {
+		end := c.ends[from]
+		frames = append(frames, Frame{Seq: c.first + int64(from), Data: c.data[begin : end-1 : end-1]})
+		begin = end
+	}
+	return frames
 }
 
 // fromFile returns frames up to seq upTo that are no longer in memory.

@@ -284,3 +284,66 @@ func TestTheWindowCountsItsBookkeeping(t *testing.T) {
 	}
 	runtime.KeepAlive(j)
 }
+
+// ready is how many frames a follower is given without waiting.
+func ready(j *journal, after int64) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f := j.follow(after)
+	defer f.Close()
+	frames, _ := f.Next(ctx)
+	return len(frames)
+}
+
+// What is only added waits for publish, for a further event, or until there is
+// a chunk of it: however long a burst is, a client need not wait for its end.
+func TestAddedEventsAreShownByPublish(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	e := event.Delta{Text: "some words of text"}
+	j.append(e)
+	j.add(e)
+	j.add(e)
+	if n := ready(j, 0); n != 1 {
+		t.Errorf("%d frames before publish", n)
+	}
+	j.publish()
+	if n := ready(j, 0); n != 3 {
+		t.Errorf("%d frames after publish", n)
+	}
+	j.add(e)
+	j.append(e)
+	if n := ready(j, 3); n != 2 {
+		t.Errorf("%d frames after a further event", n)
+	}
+	for j.bytes < 2*chunkBytes {
+		j.add(e)
+	}
+	if j.shown < j.last/3 {
+		t.Errorf("of %d events, %d are shown", j.last, j.shown)
+	}
+	j.add(event.Done{})
+	if texts, err := collect(j, 0); err != nil || int64(len(texts)) != j.last-1 {
+		t.Errorf("%d deltas of %d events, %v", len(texts), j.last, err)
+	}
+}
+
+// A follower that waits is woken by publish, and not before.
+func TestPublishWakesAFollower(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "j"))
+	got := make(chan int)
+	go func() {
+		frames, _ := j.follow(0).Next(context.Background())
+		got <- len(frames)
+	}()
+	for waits := false; !waits; runtime.Gosched() {
+		j.mu.Lock()
+		waits = j.wake != nil
+		j.mu.Unlock()
+	}
+	j.add(event.Delta{Text: "a"})
+	j.add(event.Delta{Text: "b"})
+	j.publish()
+	if n := <-got; n != 2 {
+		t.Errorf("%d frames", n)
+	}
+}

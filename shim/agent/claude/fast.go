@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"unicode/utf8"
 
@@ -51,7 +52,8 @@ func (m *mapper) fast(line []byte) ([]event.Event, bool) {
 	} else {
 		id = string(apiMessageID)
 	}
-	return []event.Event{m.textDelta(text, index, id)}, true
+	m.one[0] = m.textDelta(text, index, id)
+	return m.one[:], true
 }
 
 // cutIndex reads a block number of one to three digits.
@@ -96,21 +98,29 @@ func plain(b []byte) bool {
 // their repair is the decoder's business.
 func cutEscaped(b []byte) (string, []byte, bool) {
 	out := make([]byte, 0, len(b))
-	for {
-		stop := bytes.IndexAny(b, `"\`)
-		if stop < 0 || !plain(b[:stop]) {
+	from := 0 // what comes before is in out
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c == '"':
+			if !utf8.Valid(b[:i]) { // what escapes stand for is valid
+				return "", nil, false
+			}
+			out = append(out, b[from:i]...)
+			return string(out), b[i+1:], true
+		case c == '\\':
+			n, ok := 0, false
+			if out, n, ok = unescape(append(out, b[from:i]...), b[i:]); !ok {
+				return "", nil, false
+			}
+			i += n
+			from = i
+		case c < ' ':
 			return "", nil, false
+		default:
+			i++
 		}
-		out = append(out, b[:stop]...)
-		if b[stop] == '"' {
-			return string(out), b[stop+1:], true
-		}
-		n, ok := 0, false
-		if out, n, ok = unescape(out, b[stop:]); !ok {
-			return "", nil, false
-		}
-		b = b[stop+n:]
 	}
+	return "", nil, false
 }
 
 // unescape appends the character of the escape that b starts with and returns
@@ -193,10 +203,29 @@ func cutPlainValue(b []byte) (value, rest []byte, ok bool) {
 	if end < 0 {
 		return nil, nil, false
 	}
-	for _, c := range b[:end] {
-		if c < ' ' || c == '\\' || c >= utf8.RuneSelf {
-			return nil, nil, false
-		}
+	if !plainASCII(b[:end]) {
+		return nil, nil, false
 	}
 	return b[:end], b[end+1:], true
+}
+
+// plainASCII reports whether b is ASCII without control characters and
+// backslashes. It looks at eight bytes at a time: of a small line, most bytes
+// are ids.
+func plainASCII(b []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		w := binary.LittleEndian.Uint64(b)
+		x := w ^ ones*'\\'
+		// The high bit of a byte: it is no ASCII; less than a space; a backslash.
+		if (w|(w-ones*' ')|(x-ones))&highs != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c < ' ' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

@@ -30,6 +30,8 @@ type Line struct {
 	Skipped int64
 	// Partial marks a last line that no newline ended.
 	Partial bool
+	// More says that the next ReadLine has a line and does not wait.
+	More bool
 }
 
 // ReadLine returns the next line of the agent's stdout, io.EOF after the last.
@@ -57,9 +59,14 @@ func newLineReader(src *os.File, max int) *lineReader {
 func (r *lineReader) next() (Line, error) {
 	part, err := r.buf.ReadSlice('\n')
 	if err == nil && len(part)-1 <= r.max {
-		return Line{Bytes: part[:len(part)-1]}, nil
+		return Line{Bytes: part[:len(part)-1], More: r.more()}, nil
 	}
 	return r.slow(part, err)
+}
+
+func (r *lineReader) more() bool {
+	rest, _ := r.buf.Peek(r.buf.Buffered())
+	return bytes.IndexByte(rest, '\n') >= 0
 }
 
 // slow assembles a line that is longer than the buffer or ended by EOF, and
@@ -95,11 +102,10 @@ func (r *lineReader) slow(part []byte, err error) (Line, error) {
 	if err != nil && err != io.EOF {
 		return Line{}, errors.Wrap(err, "read the agent's output")
 	}
-	line := Line{Bytes: r.long, Partial: err == io.EOF}
+	line := Line{Bytes: r.long, Partial: err == io.EOF, More: r.more()}
 	if size > int64(r.max) {
-		return Line{Skipped: size, Partial: line.Partial}, nil
-	}
-	if pieces != nil {
+		line.Bytes, line.Skipped = nil, size
+	} else if pieces != nil {
 		line.Bytes = slices.Concat(append([][]byte{r.long}, pieces...)...)
 	}
 	return line, nil
