@@ -17,12 +17,20 @@ type script struct {
 	hangAt   int // after that many lines; -1 never
 	halfLine int
 	crashAt  int
-	flood    int
+	flood    flood
+	stamp    int
 	bigLine  int // bytes
 	noResult bool
 	noStates bool
 	grease   bool
 	banner   bool
+}
+
+// flood is many lines that are written as fast as the pipe takes them.
+type flood struct {
+	lines int
+	kind  string
+	size  int // bytes of a line, at most; 0 for a small one
 }
 
 func (t *turn) script() (s *script, err error) {
@@ -42,7 +50,7 @@ func (t *turn) script() (s *script, err error) {
 	for _, k := range []struct {
 		name string
 		n    *int
-	}{{"half_line", &s.halfLine}, {"crash", &s.crashAt}, {"flood", &s.flood}} {
+	}{{"half_line", &s.halfLine}, {"crash", &s.crashAt}, {"flood", &s.flood.lines}, {"stamp", &s.stamp}} {
 		if *k.n, err = t.number(k.name); err != nil {
 			return s, err
 		}
@@ -50,6 +58,10 @@ func (t *turn) script() (s *script, err error) {
 	if s.bigLine, err = parseSize(t.knob("big_line")); err != nil {
 		return s, errors.Wrap(err, "knob big_line")
 	}
+	if s.flood.size, err = parseSize(t.knob("flood_line")); err != nil {
+		return s, errors.Wrap(err, "knob flood_line")
+	}
+	s.flood.kind = t.knob("flood_kind")
 	s.noResult = t.knob("no_result") != ""
 	s.noStates = t.knob("no_state_events") != ""
 	s.grease = t.knob("grease") != ""
@@ -228,10 +240,13 @@ func (t *turn) playLine(s *script, line []byte, n int) error {
 	if err := t.line(line); err != nil {
 		return err
 	}
-	if s.flood > 0 && textStart.Match(line) {
-		flood := s.flood
-		s.flood = 0 // in the first message only
-		return t.flood(flood)
+	if (s.flood.lines > 0 || s.stamp > 0) && textStart.Match(line) {
+		flood, stamps := s.flood, s.stamp
+		s.flood.lines, s.stamp = 0, 0 // in the first message only
+		if err := t.flood(flood); err != nil {
+			return err
+		}
+		return t.stamps(stamps)
 	}
 	return nil
 }
@@ -271,21 +286,55 @@ func (t *turn) bigLine(size int) error {
 	return t.line(t.delta(strings.Repeat("x", size)))
 }
 
-// flood writes many small deltas as fast as the pipe takes them.
-func (t *turn) flood(n int) error {
-	one := append(t.delta("flooding it "), '\n')
-	perChunk := max(1, 60<<10/len(one))
-	chunk := bytes.Repeat(one, perChunk)
-	for n > 0 {
-		if n < perChunk {
-			chunk = chunk[:n*len(one)]
+func (t *turn) flood(f flood) error {
+	switch f.kind {
+	case "", "text_delta":
+		one := append(t.delta(f.text(1)), '\n')
+		perChunk := max(1, 60<<10/len(one))
+		chunk := bytes.Repeat(one, min(perChunk, f.lines))
+		for n := f.lines; n > 0; n -= perChunk {
+			if n < perChunk {
+				chunk = chunk[:n*len(one)]
+			}
+			if _, err := t.out.Write(chunk); err != nil {
+				return err
+			}
 		}
-		if _, err := t.out.Write(chunk); err != nil {
-			return err
+	case "tool_result": // of Bash, as 2.1.332 writes it: the output is there twice
+		out := quoted(f.text(2))
+		rest := fmt.Appendf(nil, `,"type":"tool_result","content":%s,"is_error":false}]},"parent_tool_use_id":null,"session_id":%s,"uuid":%s,"tool_use_result":{"stdout":%s,"stderr":"","interrupted":false,"isImage":false,"noOutputExpected":false}}`+"\n",
+			out, quoted(t.values.Session), quoted(uuid(t.values.Session, "flood")), out)
+		for n := range f.lines {
+			fmt.Fprintf(t.out, `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_flood_%d"`, n)
+			if _, err := t.out.Write(rest); err != nil {
+				return err
+			}
 		}
-		n -= perChunk
+	default:
+		return errors.Newf("knob flood_kind: %q", f.kind)
 	}
 	return t.out.Flush()
+}
+
+// text is the text of a line that holds it so many times.
+func (f flood) text(times int) string {
+	const small, sentence = "flooding it ", "flooding it with lines of text\n"
+	const around = 512 // bytes of a line without its text, at most
+	if f.size == 0 {
+		return small
+	}
+	return strings.Repeat(sentence, max(1, (f.size-around)/(len(sentence)+1)/times)) // \n is two bytes in JSON
+}
+
+// stamps writes n deltas that say when they were written.
+func (t *turn) stamps(n int) error {
+	for range n {
+		time.Sleep(time.Millisecond)
+		if err := t.line(t.delta(strconv.FormatInt(time.Now().UnixNano(), 10))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grease writes a line of a kind no version has.

@@ -16,7 +16,7 @@ var knobNames = map[string]string{
 	"ignore_signals":  "1: ignore SIGINT, SIGTERM and SIGHUP, and the interrupt request",
 	"ignore_close":    "1: do not exit when stdin is closed",
 	"linger":          "duration to live on after stdin was closed, as the CLI does after a command with children",
-	"grandchild":      "leave a process behind: \"setsid\" (own session), \"stdout\" (own session, holding our stdout), \"daemon\" (double fork), \"unmarked\" (own session, empty environment), \"listener\" (own session, listening on a TCP port), \"unix-listener\" (the same on a Unix socket)",
+	"grandchild":      "leave a process behind: \"setsid\" (own session), \"stdout\" (own session, holding our stdout), \"stderr\" (the same with stderr), \"noise\" (holding both and writing to them without end once we have ended), \"daemon\" (double fork), \"unmarked\" (own session, empty environment), \"listener\" (own session, listening on a TCP port), \"unix-listener\" (the same on a Unix socket)",
 	"grandchild_pid":  "file that the grandchild writes its process id to; a second line holds the address it listens on",
 	"half_line":       "number of the stdout line of which only the first half is written, then the process exits with 0",
 	"big_line":        "size of one text_delta line written before the last line, as in 50MiB",
@@ -28,10 +28,13 @@ var knobNames = map[string]string{
 	"crash":           "number of the stdout line after which the process ends",
 	"crash_exit":      "exit code of crash, 1 when absent",
 	"crash_stderr":    "what crash writes to stderr",
-	"flood":           "number of extra text_delta lines written in the first message",
+	"flood":           "number of extra lines written in the first message",
+	"flood_kind":      "what the lines of flood are: \"text_delta\" (when absent) or \"tool_result\"",
+	"flood_line":      "size that each line of flood just does not exceed, as in 1MiB; a small one when absent",
 	"no_init_answer":  "1: never answer initialize, go on otherwise",
 	"no_state_events": "1: leave system/session_state_changed lines out, as CLIs before them",
 	"refuse_root":     "1: refuse to run as root, as the CLI does without IS_SANDBOX",
+	"stamp":           "number of extra text_delta lines written in the first message, one a millisecond; the text of each is the time, in nanoseconds since 1970",
 	"spawn_marker":    "file that is written when the fake starts, with its process id",
 }
 

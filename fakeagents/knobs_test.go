@@ -185,6 +185,46 @@ func TestKnobFlood(t *testing.T) {
 	}
 }
 
+// Lines of a size are that long, and still JSON.
+func TestKnobFloodOfLargeLines(t *testing.T) {
+	for kind, marker := range map[string]string{"text_delta": `"text":"flooding it`, "tool_result": `"tool_use_id":"toolu_flood_`} {
+		o := knobbed(t, textCase, "flood=3,flood_line=64KiB,flood_kind="+kind).run("\nGo.", args()...)
+		if n := count(o.lines, marker); o.code != 0 || n != 3 {
+			t.Errorf("%s: exit %d, %d lines", kind, o.code, n)
+		}
+		for _, l := range o.lines {
+			if strings.Contains(l, marker) && (len(l) < 63<<10 || len(l) > 64<<10 || !json.Valid([]byte(l))) {
+				t.Errorf("%s: a line of %d bytes, valid: %v", kind, len(l), json.Valid([]byte(l)))
+			}
+		}
+	}
+	o := knobbed(t, textCase, "flood=1,flood_kind=rain").run("\nGo.", args()...)
+	if o.code != 2 || !strings.Contains(o.stderr, "rain") {
+		t.Errorf("an unknown kind: exit %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+func TestKnobStamp(t *testing.T) {
+	began := time.Now()
+	o := knobbed(t, textCase, "stamp=20").run("\nGo.", args()...)
+	if n := count(o.lines, `"text_delta","text":"1`); o.code != 0 || n < 20 {
+		t.Errorf("exit %d, %d deltas", o.code, n)
+	}
+	last := began.UnixNano()
+	for _, l := range o.lines {
+		_, rest, ok := strings.Cut(l, `"text_delta","text":"`)
+		digits, _, _ := strings.Cut(rest, `"`)
+		at, err := strconv.ParseInt(digits, 10, 64)
+		if !ok || err != nil {
+			continue
+		}
+		if at < last || at > time.Now().UnixNano() {
+			t.Errorf("%d does not follow %d", at, last)
+		}
+		last = at
+	}
+}
+
 // "emit unknown types between known ones": every real line is still there,
 // with a field more.
 func TestKnobGrease(t *testing.T) {

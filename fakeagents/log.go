@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // LogEntry is one line of the file that EnvLog names.
@@ -15,6 +16,8 @@ type LogEntry struct {
 	Argv []string `json:"argv,omitempty"` // at the start, without the program's name
 	Env  []string `json:"env,omitempty"`  // at the start
 	Dir  string   `json:"dir,omitempty"`  // at the start
+
+	Started time.Time `json:"started,omitzero"` // when main was reached, at the start
 
 	Stdin string `json:"stdin,omitempty"` // one line that was read
 	EOF   bool   `json:"eof,omitempty"`   // stdin was closed
@@ -63,7 +66,7 @@ func (l *logger) add(e LogEntry) error {
 }
 
 func (l *logger) start(p *process) error {
-	return l.add(LogEntry{Argv: p.args, Env: p.env, Dir: p.dir})
+	return l.add(LogEntry{Argv: p.args, Env: p.env, Dir: p.dir, Started: p.now})
 }
 
 func refuse(w io.Writer, reason error) {
