@@ -102,3 +102,6 @@ func (s *Stage) Kill() {
 	}
 	s.Stop()
 }
+
+// ChildPID is the process id of the shim that PlayChild started.
+func (s *Stage) ChildPID() int { return s.child.Process.Pid }

@@ -37,6 +37,7 @@ func Main(m *testing.M) {
 	}
 	commands := fakeagents.Commands(corpus)
 	commands[childCommand] = childMain
+	commands[relayCommand] = relayMain
 	testscript.Main(private{m}, commands)
 }
 
