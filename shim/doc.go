@@ -28,6 +28,8 @@
 //	shim            wires the above; the only one that names adapters
 //	cli             the command line
 //	shimtest        a shim, a repository and a fake agent, for tests only
+//	shimtest/benchrepo, shimtest/benchreport
+//	                make bench: the repository it measures in, and its table
 //
 // Around them: cmd/slidewrite is the binary; fakeagents plays the agent CLIs
 // from recorded transcripts (fakeagents/fixtures), fakeagents/record makes

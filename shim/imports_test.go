@@ -51,6 +51,10 @@ var importRules = map[string][]string{
 	"shim/shimtest": {"shim", "shim/event", "shim/sse", "fakeagents", "fakeagents/fixtures"},
 	"golden":        {"shim/event", "shim/sse"},
 
+	// make bench: the repository it measures in, and its report.
+	"shim/shimtest/benchrepo":   {},
+	"shim/shimtest/benchreport": {"shim/shimtest/benchrepo"},
+
 	// What the fakes demand of a command line is written down a second time,
 	// on purpose: they see nothing of the shim.
 	"fakeagents":             {},

@@ -1,0 +1,67 @@
+package main
+
+// suite is a group of benchmarks that are run so many times.
+type suite struct {
+	pkg   string // folder
+	bench string // pattern, as go test -bench takes it
+	times int
+}
+
+var suites = []suite{
+	{"testscripts", "StartToListening", 20},
+	{"testscripts", "IdleMemory", 3},
+	{"testscripts", "Binary", 1},
+	{"shim", "AgentStart", 15},
+	{"shim", "OneEdit", 10},
+	{"shim", "LineToEvent", 2},
+	{"shim", "Throughput", 5},
+	{"shim", "LargeLines", 3},
+	{"shim", "RunMemory", 2},
+	{"shim", "StalledClient", 2},
+	{"shim/gitrepo", "Snapshot", 8},
+	{"shim/agent/claude", "MapTextDelta/largeEscaped", 30},
+	{"shim/agent/claude", "MapLargeLine", 30},
+}
+
+// row is a line of the table. value and base are units of the benchmark's
+// metrics.
+type row struct {
+	what  string
+	bench string // its name, without Benchmark
+	value string
+
+	base     string
+	baseOf   string // the benchmark of base, bench when empty
+	baseWhat string
+
+	target  float64
+	atLeast bool // target is a lower bound
+	byRatio bool // target is of the ratio
+}
+
+var rows = []row{
+	{what: "start to listening", bench: "StartToListening", value: "ms/start", base: "ms/version", baseWhat: "`slidewrite version`", target: 8},
+	{what: "the same in a large repository", bench: "StartToListening", value: "ms/start-large", base: "ms/start", baseWhat: "in a small one", target: 8},
+	{what: "idle memory", bench: "IdleMemory", value: "MiB/idle", base: "MiB/bare-server", baseWhat: "bare HTTP server", target: 12},
+	{what: "idle memory: pages of the program", bench: "IdleMemory", value: "MiB/program", base: "MiB/idle", baseWhat: "all of it"},
+	{what: "`POST /design` to the agent's start", bench: "AgentStart/small", value: "ms/agent-start-less-bare", base: "ms/bare-exec", baseWhat: "fork and exec, on top", target: 5},
+	{what: "the same in a large repository", bench: "AgentStart/large", value: "ms/agent-start-less-bare", base: "ms/bare-exec", baseWhat: "fork and exec, on top", target: 5},
+	{what: "first snapshot, large repository", bench: "Snapshot", value: "ms/before", base: "ms/git-status", baseWhat: "`git status`", target: 1.6, byRatio: true},
+	{what: "second snapshot and change", bench: "Snapshot", value: "ms/after", base: "ms/git-status", baseWhat: "`git status`", target: 1.6, byRatio: true},
+	{what: "agent's line to client's event, median", bench: "LineToEvent", value: "ms/median", base: "ms/relay-median", baseWhat: "bare relay", target: 1},
+	{what: "agent's line to client's event, 99th percentile", bench: "LineToEvent", value: "ms/p99", base: "ms/relay-p99", baseWhat: "bare relay", target: 10},
+	{what: "small text lines, agent to client", bench: "Throughput", value: "lines/s", base: "lines/s-json", baseWhat: "encoding/json alone", target: 1e6, atLeast: true},
+	{what: "text lines of 1 MiB, agent to client", bench: "LargeLines/text_delta", value: "MB/s", base: "MB/s-json", baseWhat: "encoding/json alone", target: 200, atLeast: true},
+	{what: "tool output of 1 MiB, agent to client", bench: "LargeLines/tool_result", value: "MB/s", base: "MB/s-json", baseWhat: "encoding/json alone", target: 120, atLeast: true},
+	{what: "large text lines, mapper alone", bench: "MapTextDelta/largeEscaped", value: "MB/s", base: "MB/s-json", baseOf: "LargeLines/text_delta", baseWhat: "encoding/json alone", target: 200, atLeast: true},
+	{what: "large assistant lines, mapper alone", bench: "MapLargeLine/assistant", value: "MB/s", base: "MB/s-json", baseOf: "LargeLines/tool_result", baseWhat: "encoding/json of tool output", target: 120, atLeast: true},
+	{what: "large tool output, mapper alone", bench: "MapLargeLine/user", value: "MB/s", base: "MB/s-json", baseOf: "LargeLines/tool_result", baseWhat: "encoding/json alone", target: 120, atLeast: true},
+	{what: "large file writes, mapper alone", bench: "MapLargeLine/write", value: "MB/s", base: "MB/s-json", baseOf: "LargeLines/tool_result", baseWhat: "encoding/json of tool output", target: 120, atLeast: true},
+	{what: "peak memory, one line of 32 MiB", bench: "RunMemory/longest-line", value: "MiB/peak", base: "MiB/idle", baseWhat: "before the run", target: 64 + 4*32},
+	{what: "peak memory, eight lines of 32 MiB", bench: "RunMemory/longest-lines", value: "MiB/peak", base: "MiB/idle", baseWhat: "before the run", target: 64 + 4*32},
+	{what: "peak memory, 1 GiB in lines of 1 MiB", bench: "RunMemory/1GiB", value: "MiB/peak", base: "MiB/idle", baseWhat: "before the run", target: 64 + 4},
+	{what: "what a stalled client adds to it", bench: "StalledClient", value: "MiB/client", base: "MiB/alone", baseWhat: "peak without", target: 8},
+	{what: "one edit, `POST` to `done`, less the agent", bench: "OneEdit/small", value: "ms/edit-less-agent", base: "ms/git-status", baseWhat: "`git status`", target: 50},
+	{what: "the same in a large repository", bench: "OneEdit/large", value: "ms/edit-less-agent", base: "ms/git-status", baseWhat: "`git status`", target: 3.2, byRatio: true},
+	{what: "the program", bench: "Binary", value: "MiB/binary", base: "MiB/bare-server", baseWhat: "bare HTTP server", target: 15},
+}
