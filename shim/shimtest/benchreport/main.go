@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -43,8 +45,8 @@ func report(w io.Writer, files int, only string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt) // what we run gets it, too, and ends
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 
 	began, before := time.Now(), load()
 	fmt.Fprintf(os.Stderr, "making a repository of %d files in %s\n", files, dir)
@@ -61,14 +63,11 @@ func report(w io.Writer, files int, only string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s, %d times\n", s.bench, s.times)
-		out, err := s.run(dir, repo)
+		out, err := s.run(ctx, dir, repo)
 		found.read(out)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s\n", out)
 			return errors.Wrap(err, s.bench)
-		}
-		if len(interrupted) > 0 {
-			return errors.New("interrupted")
 		}
 	}
 	fmt.Fprintf(w, "%d cores, %s/%s, %s; a large repository has %d files (%s); load average %s before and %s after, %.0f s in all.\n\n",
@@ -79,14 +78,14 @@ func report(w io.Writer, files int, only string) error {
 
 // run runs the benchmarks of a suite and returns what they print. dir keeps
 // the test programs, so that each is linked once.
-func (s suite) run(dir, repo string) ([]byte, error) {
+func (s suite) run(ctx context.Context, dir, repo string) ([]byte, error) {
 	program := filepath.Join(dir, strings.ReplaceAll(s.pkg, "/", "-")+".test")
 	if _, err := os.Stat(program); err != nil {
-		if out, err := exec.Command("go", "test", "-c", "-o", program, "./"+s.pkg).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./"+s.pkg).CombinedOutput(); err != nil {
 			return out, err
 		}
 	}
-	cmd := exec.Command(program, "-test.run=^$", "-test.timeout=10m", "-test.bench=^Benchmark"+strings.ReplaceAll(s.bench, "/", "$/^")+"$", fmt.Sprintf("-test.benchtime=%dx", s.times))
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.timeout=10m", "-test.bench=^Benchmark"+strings.ReplaceAll(s.bench, "/", "$/^")+"$", fmt.Sprintf("-test.benchtime=%dx", s.times))
 	cmd.Dir = filepath.FromSlash(s.pkg)
 	cmd.Env = append(os.Environ(), benchrepo.Env+"="+repo)
 	return cmd.CombinedOutput()
