@@ -63,7 +63,7 @@ golden: ## rewrite the goldens and scripts, and show what changed
 	git status --short -- '*.golden' '*.txtar'; \
 	[ -z "$$failed" ]
 
-bench: ## measure what has a target: the table of docs/performance.md, in about four minutes
+bench: ## measure what has a target; prints a table for docs/performance.md
 	@go run ./shim/shimtest/benchreport
 
 demo: build ## the main job in the terminal, with nothing set up
