@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
@@ -293,4 +295,39 @@ func TestStartOfASecondShimIsNotARun(t *testing.T) {
 	}
 	time.AfterFunc(300*time.Millisecond, lock.Release)
 	wantWords(t, s.Design(ask()), "result, done")
+}
+
+// Old runs go while a shim works, too: it may not be restarted for months.
+func TestOldRunsGoWithoutARestart(t *testing.T) {
+	s := setup(t, text, nil)
+	s.Start(shim.Config{ClaudeBin: filepath.Join(s.Root, "no-such-claude")})
+	runs(s) // what is done at the start is done
+	store, err := state.Open(filepath.Join(s.StateHome(), "slidewrite"), s.Repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := state.Record{ID: state.NewRunID(), Kind: state.KindDesign, State: state.Done, StartedAt: time.Now().Add(-state.MaxAge - time.Hour)}
+	if err := store.Put(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(store.JournalPath(old.ID), []byte(`{"type":"done"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ref := "refs/slidewrite/runs/" + old.ID
+	s.Git("update-ref", ref, "HEAD^{tree}")
+	for range 20 {
+		wantWords(t, s.Design(ask()), "error not_found, done")
+	}
+	if _, err := store.Get(old.ID); !errors.Is(err, state.ErrNoRecord) {
+		t.Errorf("the record is still there: %v", err)
+	}
+	if _, err := os.Stat(store.JournalPath(old.ID)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the journal is still there: %v", err)
+	}
+	if refs := s.Git("for-each-ref", ref); refs != "" {
+		t.Errorf("the ref is still there: %s", refs)
+	}
+	if list := runs(s); len(list) != 20 {
+		t.Errorf("%d runs are listed, want 20", len(list))
+	}
 }

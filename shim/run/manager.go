@@ -118,6 +118,7 @@ type Manager struct {
 	repo   *gitrepo.Repo
 	active map[string]*Run // runs of this process, running or ended
 	recent []string        // ids in active that have ended, oldest first
+	ripe   int             // runs that have ended since the last prune
 	closed bool
 	wg     sync.WaitGroup
 
@@ -295,6 +296,24 @@ func (m *Manager) lock(id, promptText string, at time.Time) (*state.Lock, error)
 		if _, err := m.stored(held.RunID); err == nil || time.Since(begin) > lockPatience {
 			return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt}
 		}
+	}
+}
+
+// pruneEvery is after how many runs old ones are let go of, so that a shim
+// that is never restarted keeps no more than one that is.
+const pruneEvery = 20
+
+// ripen is called at the end of each run, with the repository's lock held.
+func (m *Manager) ripen(ctx context.Context) {
+	m.mu.Lock()
+	m.ripe++
+	due := m.ripe == pruneEvery
+	if due {
+		m.ripe = 0
+	}
+	m.mu.Unlock()
+	if due {
+		m.prune(ctx)
 	}
 }
 

@@ -204,6 +204,7 @@ func (r *Run) end() {
 	if err := r.m.o.Store.RemoveRunDir(r.id); err != nil {
 		r.note("temp", event.Warning, "the run's private folder could not be removed: "+err.Error())
 	}
+	r.m.ripen(context.Background())
 	r.lock.Release()
 	r.journal.append(event.Done{})
 	r.m.ended(r)
