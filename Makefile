@@ -16,7 +16,7 @@ CLAUDE_PACKAGE  := @anthropic-ai/claude-code-linux-x64
 # Flags of every `go test` below, for example TESTFLAGS=-v.
 TESTFLAGS ?=
 
-.PHONY: build test check race offline golden bench demo conformance record help
+.PHONY: build test check race offline golden bench soak demo conformance record help
 
 build: ## build ./slidewrite, one static file
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
@@ -65,6 +65,10 @@ golden: ## rewrite the goldens and scripts, and show what changed
 
 bench: ## measure what has a target; prints a table for docs/performance.md
 	@go run ./shim/shimtest/benchreport
+
+# The same tests are small in `go test`; here they have the machine to themselves.
+soak: ## 1,000 runs of every kind of end, floods, clients that stall or drop
+	SLIDEWRITE_SOAK=$${SLIDEWRITE_SOAK:-1000} go test -count=1 -v -parallel 1 -timeout 2h -run '^TestSoak' ./shim
 
 demo: build ## the main job in the terminal, with nothing set up
 	./slidewrite demo

@@ -23,6 +23,7 @@ const envChild = "SHIMTEST_CHILD"
 // childConfig is the part of shim.Config that a child can be told.
 type childConfig struct {
 	Repo         string
+	ClaudeBin    string
 	CommitVerify bool
 	Timing       shim.Timing
 }
@@ -43,7 +44,7 @@ func serveChild() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	sh, err := shim.New(ctx, shim.Config{Repo: c.Repo, CommitVerify: c.CommitVerify, Timing: c.Timing, Log: os.Stderr})
+	sh, err := shim.New(ctx, shim.Config{Repo: c.Repo, ClaudeBin: c.ClaudeBin, CommitVerify: c.CommitVerify, Timing: c.Timing, Log: os.Stderr})
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func serveChild() error {
 // PlayChild is Play with the shim in a process of its own, which Kill ends.
 func (s *Stage) PlayChild(name string, cfg shim.Config, knobs ...string) {
 	s.T.Helper()
-	conf, err := json.Marshal(childConfig{Repo: s.Repo, CommitVerify: cfg.CommitVerify, Timing: cfg.Timing})
+	conf, err := json.Marshal(childConfig{Repo: s.Repo, ClaudeBin: cfg.ClaudeBin, CommitVerify: cfg.CommitVerify, Timing: cfg.Timing})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -93,6 +94,9 @@ func (s *Stage) PlayChild(name string, cfg shim.Config, knobs ...string) {
 	addr, token, _ := strings.Cut(strings.TrimSpace(line), " ")
 	s.URL, s.Token = "http://"+addr, token
 }
+
+// PID is the child process.
+func (s *Stage) PID() int { return s.child.Process.Pid }
 
 // Kill ends the child process without a word, as a power cut does.
 func (s *Stage) Kill() {
