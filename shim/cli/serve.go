@@ -86,8 +86,8 @@ func (a *app) line(name, format string, args ...any) {
 
 // greet prints project, branch, agents and how to stop: at most eight lines
 // with those before it. What the agents say is awaited for discoveryWait.
-func (a *app) greet(ctx context.Context, s *shim.Shim) {
-	ctx, cancel := context.WithTimeout(ctx, discoveryWait)
+func (a *app) greet(serving context.Context, s *shim.Shim) {
+	ctx, cancel := context.WithTimeout(serving, discoveryWait)
 	defer cancel()
 	facts := s.Facts(ctx)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -103,6 +103,10 @@ func (a *app) greet(ctx context.Context, s *shim.Shim) {
 		}
 	}
 	a.line("stop", "Ctrl-C")
+	if slices.ContainsFunc(facts.Agents, func(p catalog.Provider) bool { return p.Pending }) {
+		s.Facts(serving) // waits for them
+	}
+	releaseStartUp()
 }
 
 // project is the folder's name and where its repository stands.
