@@ -25,6 +25,7 @@ var families = []struct {
 	{"a double-forked daemon", `setsid sh -c 'sh -c "echo \$\$ >a; exec sleep 1000" &' ; `, []string{"a"}},
 	{"a daemon without environment", `setsid sh -c 'env -i /bin/sh -c "echo \$\$ >a; exec sleep 1000" &' ; `, []string{"a"}},
 	{"a daemon with a PATH and nothing else", `setsid sh -c 'env -i PATH=/usr/bin:/bin /bin/sh -c "echo \$\$ >a; exec sleep 1000" &' ; `, []string{"a"}},
+	{"a daemon that lost a part of its environment", `setsid sh -c 'env -i PATH="$PATH" HOME="$HOME" /bin/sh -c "echo \$\$ >a; exec sleep 1000" &' ; `, []string{"a"}},
 	{"a child without environment", `env -i /bin/sh -c 'echo $$ >a; sleep 1000 & echo $! >b; wait' &`, []string{"a", "b"}},
 	{"a deaf child", `PROCESS_TEST_ROLE=deaf "$TEST" "$DIR/a" &`, []string{"a"}},
 	{"a TCP server", `PROCESS_TEST_ROLE=listen "$TEST" tcp 127.0.0.1:0 "$DIR/a" &`, []string{"a"}},

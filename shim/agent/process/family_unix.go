@@ -7,7 +7,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -166,7 +168,7 @@ func (f *Family) isRoot(e entry) bool {
 	if slices.ContainsFunc(f.o.Marks, func(kv string) bool { return hasVar(env, kv) }) {
 		return true
 	}
-	return !f.o.brief && !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && lostEnvironment(env)
+	return !f.o.brief && !f.platform.shared.Load() && isAdopted(e) && !isAgent(e.pid) && f.lostEnvironment(env)
 }
 
 // closure returns the entries that root accepts and all their descendants,
@@ -205,15 +207,31 @@ func hasVar(env []byte, kv string) bool {
 	return false
 }
 
-// lostEnvironment reports whether env cannot be what a child of ours inherited:
-// a variable is gone that we have and nobody takes away one by one.
-func lostEnvironment(env []byte) bool {
-	for _, name := range []string{"PATH", "HOME"} {
-		if os.Getenv(name) != "" && !bytes.HasPrefix(env, []byte(name+"=")) && !bytes.Contains(env, []byte("\x00"+name+"=")) {
+// lostEnvironment reports whether env cannot be what a child of our own git
+// inherited: a variable is gone that we have and gave to the agent, too.
+// Variables that git and shells manage themselves tell nothing.
+func (f *Family) lostEnvironment(env []byte) bool {
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if value == "" || !variableName.MatchString(name) || !hasName(f.cmd.Env, name) {
+			continue
+		}
+		if !bytes.HasPrefix(env, []byte(name+"=")) && !bytes.Contains(env, []byte("\x00"+name+"=")) {
 			return true
 		}
 	}
 	return false
+}
+
+// variableName are the names that every shell hands on.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func hasName(env []string, name string) bool {
+	switch name {
+	case "_", "SHLVL", "PWD", "OLDPWD":
+		return false
+	}
+	return !strings.HasPrefix(name, "GIT_") && slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
 // killMembers sends SIGKILL to every member but the agent process.
