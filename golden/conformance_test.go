@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
@@ -26,15 +29,11 @@ const conformanceVar = "SLIDEWRITE_CONFORMANCE"
 // TestConformance drives the real CLI with the shim, a scripted model in
 // place of the vendor's, and wants the events that the fake's golden has.
 func TestConformance(t *testing.T) {
-	for _, pair := range strings.FieldsFunc(os.Getenv(conformanceVar), func(r rune) bool { return r == ',' }) {
-		version, bin, ok := strings.Cut(pair, "=")
-		if !ok {
-			t.Fatalf("%s: %q is not version=path", conformanceVar, pair)
-		}
-		runs, err := fixtures.Playable("claude")
-		if err != nil {
-			t.Fatal(err)
-		}
+	runs, err := fixtures.Playable("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, bin := range realCLIs(t) {
 		for _, f := range runs {
 			if f.Provenance() != fakeagents.Real || f.Version() != version {
 				continue
@@ -43,6 +42,21 @@ func TestConformance(t *testing.T) {
 				continue
 			}
 			t.Run(version+"/"+f.Case(), func(t *testing.T) { conform(t, f, bin) })
+		}
+	}
+}
+
+// realCLIs yields the version and path of each CLI that conformanceVar names.
+func realCLIs(t *testing.T) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, pair := range strings.FieldsFunc(os.Getenv(conformanceVar), func(r rune) bool { return r == ',' }) {
+			version, bin, ok := strings.Cut(pair, "=")
+			if !ok {
+				t.Fatalf("%s: %q is not version=path", conformanceVar, pair)
+			}
+			if !yield(version, bin) {
+				return
+			}
 		}
 	}
 }
@@ -92,8 +106,7 @@ func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(func() { model.Close() })
-	env := s.Environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY=loopback-dummy", "SCRIPT_MODEL="+model.URL())
+	env := s.realEnviron(model.URL())
 	for k, v := range sc.Env {
 		if v == "" {
 			env = without(env, k)
@@ -102,6 +115,12 @@ func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
 		env = append(env, k+"="+v)
 	}
 	s.serve(bin, env)
+}
+
+// realEnviron is what the real CLI sees, with its model at url.
+func (s *stage) realEnviron(url string) []string {
+	return s.Environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=loopback-dummy", "SCRIPT_MODEL="+url)
 }
 
 // serve starts the command a user starts, built from this tree.
@@ -126,15 +145,22 @@ func (s *stage) serve(bin string, env []string) {
 	if err := cmd.Start(); err != nil {
 		s.T.Fatal(err)
 	}
-	s.Stop = sync.OnceFunc(func() {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			s.T.Error(err)
-		}
-		_, _ = io.Copy(io.Discard, out) // to its end, before Wait closes it
-		if err := cmd.Wait(); err != nil {
+	s.pid = cmd.Process.Pid
+	var once sync.Once
+	end := func(sig os.Signal) (err error) {
+		once.Do(func() {
+			err = cmd.Process.Signal(sig)
+			_, _ = io.Copy(io.Discard, out) // to its end, before Wait closes it
+			err = errors.CombineErrors(err, cmd.Wait())
+		})
+		return err
+	}
+	s.Stop = func() {
+		if err := end(os.Interrupt); err != nil {
 			s.T.Errorf("slidewrite serve: %v", err)
 		}
-	})
+	}
+	s.kill = func() { _ = end(os.Kill) } // what it exits with then says nothing
 	s.T.Cleanup(s.Stop)
 	r := bufio.NewReader(out)
 	for s.URL = ""; s.URL == ""; {

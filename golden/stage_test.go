@@ -19,6 +19,10 @@ import (
 type stage struct {
 	*shimtest.Stage
 	fixture *fakeagents.Fixture
+
+	// Of a shim that is a process of its own.
+	pid  int
+	kill func() // ends it without a word, as a power cut does
 }
 
 // newStage lays out the fixture's repository as the recorder did.
