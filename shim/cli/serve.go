@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func (a *app) greet(serving context.Context, s *shim.Shim) {
 	if slices.ContainsFunc(facts.Agents, func(p catalog.Provider) bool { return p.Pending }) {
 		s.Facts(serving) // waits for them
 	}
-	releaseStartUp()
+	debug.FreeOSMemory() // what only the start needed; an idle shim stays small
 }
 
 // project is the folder's name and where its repository stands.
