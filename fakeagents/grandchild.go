@@ -40,6 +40,10 @@ func startGrandchild(kind, pidFile, dir string) error {
 	switch kind {
 	case "stdout":
 		cmd.Stdout = os.Stdout
+	case "stderr":
+		cmd.Stderr = os.Stderr
+	case "noise":
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	case "unmarked":
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	case "setsid", "daemon", "listener", "unix-listener":
@@ -89,11 +93,31 @@ func beGrandchild(kind, pidFile string) int {
 	if ln != nil {
 		defer ln.Close()
 	}
+	parent := os.Getppid()
 	if err := writePID(pidFile, address); err != nil {
 		return 1
 	}
+	if kind == "noise" {
+		makeNoise(parent)
+	}
 	time.Sleep(grandchildLife)
 	return 0
+}
+
+// makeNoise writes to stdout and stderr as long as somebody reads them. It
+// begins when the parent has ended, so as not to tear its long lines apart.
+func makeNoise(parent int) {
+	for end := time.Now().Add(grandchildLife); time.Now().Before(end); {
+		if os.Getppid() == parent {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		for _, f := range []*os.File{os.Stdout, os.Stderr} {
+			if _, err := f.WriteString("noise of a grandchild\n"); err != nil {
+				return
+			}
+		}
+	}
 }
 
 func listen(kind, pidFile string) (address string, ln net.Listener, err error) {

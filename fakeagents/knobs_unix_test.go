@@ -71,17 +71,18 @@ func TestKnobIgnoreClose(t *testing.T) {
 
 // "leave a grandchild": each kind outlives the fake.
 func TestKnobGrandchild(t *testing.T) {
-	for _, kind := range []string{"setsid", "stdout", "daemon", "unmarked", "listener", "unix-listener"} {
+	for _, kind := range []string{"setsid", "stdout", "stderr", "noise", "daemon", "unmarked", "listener", "unix-listener"} {
 		t.Run(kind, func(t *testing.T) {
 			file := filepath.Join(shortDir(t), "p")
 			k := knobbed(t, textCase, "grandchild="+kind+",grandchild_pid="+file).opened(args()...)
 			k.until(`"state":"idle"`)
 			_ = k.stdin.Close()
 			pid, address := left(t, file)
-			if kind != "stdout" {
+			holds := kind == "stdout" || kind == "stderr" || kind == "noise"
+			if !holds {
 				k.until("")
 				_ = k.cmd.Wait()
-			} else if _, err := k.cmd.Process.Wait(); err != nil { // its stdout stays open
+			} else if _, err := k.cmd.Process.Wait(); err != nil { // its output stays open
 				t.Fatal(err)
 			}
 			if err := syscall.Kill(pid, 0); err != nil {
@@ -98,10 +99,13 @@ func TestKnobGrandchild(t *testing.T) {
 				}
 				_ = c.Close()
 			}
+			if kind == "noise" && !k.until("noise of a grandchild") {
+				t.Error("it is silent")
+			}
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			if kind == "stdout" {
+			if holds {
 				k.until("") // the end comes once nobody holds it
 			}
 		})

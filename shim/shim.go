@@ -36,9 +36,10 @@ type Config struct {
 	AllowHosts      []string // further Host names, *.suffix allowed
 	AllowExtensions []string // further extension ids
 
-	Model             string // default Anthropic model
-	ClaudeBin         string // "" = found on PATH and in the usual folders
-	MaxTurns          int    // 0 = 40
+	Model             string        // default Anthropic model
+	ClaudeBin         string        // "" = found on PATH and in the usual folders
+	MaxTurns          int           // 0 = 40
+	RunTimeout        time.Duration // a run is stopped that long after its start; 0 = never
 	UseSkills         bool
 	NoProjectSettings bool
 	MCP               string // project (default) or none
@@ -119,7 +120,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 		Dir: dir, Agents: agents, Off: []string{"openai", "grok", "google"}, Store: store,
 		Environ: cfg.Environ, LookPath: s.lookPath, Version: s.catalog.Version,
 		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
-		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
+		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, RunTimeout: cfg.RunTimeout, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
 		Timing: cfg.Timing, Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
 	})
 	s.handler = server.New(s.serverOptions())

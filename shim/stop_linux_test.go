@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -39,42 +38,6 @@ func lives(pid int) bool {
 	}
 	_, after, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(after, "Z")
-}
-
-// Nothing a run started outlives it, however it ended.
-func TestWhatARunLeavesBehindIsEnded(t *testing.T) {
-	for _, kind := range []string{"setsid", "stdout", "daemon", "unmarked"} {
-		t.Run(kind, func(t *testing.T) {
-			s := setup(t, edit, nil)
-			knob, pid := grandchild(s, kind)
-			s.Play(edit, shim.Config{Timing: quick}, knob)
-			begin := time.Now()
-			wantWords(t, s.Design(ask()), "result, change, commit, done")
-			if lives(pid()) {
-				t.Error("the process is still there after done")
-			}
-			if took := time.Since(begin); took > 30*time.Second {
-				t.Errorf("done was held up: %v", took)
-			}
-			clean(s)
-		})
-		t.Run(kind+" stopped", func(t *testing.T) {
-			s := setup(t, edit, nil)
-			knob, pid := grandchild(s, kind)
-			s.Play(edit, shim.Config{Timing: quick}, knob, "hang=20")
-			stream := s.Open("POST", "/design", ask())
-			shimtest.Until[event.Delta](stream)
-			if !lives(pid()) {
-				t.Fatal("the process is not there during the run")
-			}
-			stop(s)
-			stream.Rest()
-			if lives(pid()) {
-				t.Error("the process is still there after done")
-			}
-			clean(s)
-		})
-	}
 }
 
 // A server that the user asked for goes on after the run; a stop ends it.

@@ -66,12 +66,14 @@ func TestStop(t *testing.T) {
 			s.Write("b.txt", "mine\n")
 			before, head := s.Read("a.txt"), s.Git("rev-parse", "HEAD")
 			s.Play(tt.fixture, shim.Config{Timing: quick}, tt.knobs)
+			asked := time.Now()
 			stream := s.Open("POST", "/design", ask())
 			tt.when(s, stream)
+			busy := time.Since(asked) // as long as this machine takes for anything at the moment
 			stop(s)
 			begin := time.Now()
 			events := stream.Rest()
-			if took := time.Since(begin); took > swept {
+			if took := time.Since(begin); took > swept+busy {
 				t.Errorf("done came %v after the stop", took)
 			}
 			if got := strings.TrimPrefix(words(events), "result, "); got != tt.want {
@@ -310,5 +312,77 @@ func TestNextRunRightAfterDone(t *testing.T) {
 	s.Play(text, shim.Config{Timing: quick})
 	for range 8 {
 		wantWords(t, s.Design(ask()), "result, done")
+	}
+}
+
+// --run-timeout: a run is stopped that long after its start, says which limit
+// it was, and is like any other stopped run.
+func TestRunTimeout(t *testing.T) {
+	for _, hang := range []string{"initialize", "first", "48" + ",ignore_signals=1,ignore_close=1"} {
+		t.Run(hang, func(t *testing.T) {
+			s := setup(t, edit, nil)
+			head := s.Git("rev-parse", "HEAD")
+			s.Play(edit, shim.Config{Timing: quick, RunTimeout: time.Second}, "hang="+hang)
+			events := s.Design(ask())
+			want := "stopped timeout, done"
+			if strings.HasPrefix(s.Read("a.txt"), "goodbye") {
+				want = "stopped timeout, change, done"
+			} else if strings.HasPrefix(hang, "48") {
+				t.Log("this machine was too slow for the edit")
+			}
+			if got := strings.TrimPrefix(words(events), "result, "); got != want {
+				t.Fatalf("the run went %q, want %q%s", got, want, shimtest.Words(events))
+			}
+			if n := note(t, events, "timeout"); !strings.Contains(n.Message, "1s") || !strings.Contains(n.Message, "--run-timeout") {
+				t.Errorf("note %q", n.Message)
+			}
+			r := newest(s)
+			if took := r.EndedAt.Sub(r.StartedAt); r.State != "stopped" || took < time.Second {
+				t.Errorf("listed as %+v", r)
+			}
+			if s.Git("rev-parse", "HEAD") != head {
+				t.Error("a stopped run was committed")
+			}
+			if strings.Contains(want, "change") {
+				undo(s, r.ID)
+			}
+			if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
+				t.Errorf("a.txt is %q", got)
+			}
+			clean(s)
+		})
+	}
+}
+
+func TestRunThatEndsInTimeIsNotStopped(t *testing.T) {
+	s := setup(t, edit, nil)
+	s.Play(edit, shim.Config{Timing: quick, RunTimeout: time.Minute})
+	wantWords(t, s.Design(ask()), "result, change, commit, done")
+}
+
+// A stop that comes together with the limit: one of the two counts.
+func TestStopRacesTheRunTimeout(t *testing.T) {
+	const limit = 300 * time.Millisecond
+	for _, at := range []time.Duration{limit - 10*time.Millisecond, limit, limit + 10*time.Millisecond} {
+		t.Run(at.String(), func(t *testing.T) {
+			s := setup(t, text, nil)
+			s.Play(text, shim.Config{Timing: quick, RunTimeout: limit}, "hang=first")
+			stream := s.Open("POST", "/design", ask())
+			id := newest(s).ID
+			time.Sleep(at) // what is raced is a clock
+			s.JSON("POST", "/runs/"+id+"/stop", nil, nil)
+			events := stream.Rest()
+			by := shimtest.One[event.Stopped](t, events).By
+			if by != "user" && by != "timeout" {
+				t.Errorf("stopped by %q", by)
+			}
+			wantWords(t, events, "stopped "+by+", done")
+			if by == "timeout" {
+				note(t, events, "timeout")
+			} else if notes := shimtest.All[event.Note](events); len(notes) > 0 {
+				t.Errorf("notes %+v", notes)
+			}
+			clean(s)
+		})
 	}
 }

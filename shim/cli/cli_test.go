@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	urfave "github.com/urfave/cli/v3"
 
@@ -65,6 +66,12 @@ func TestUsageErrors(t *testing.T) {
 		{name: "forget of a thing", args: []string{"forget", "it"}, want: `slidewrite forget takes no arguments, got "it"`},
 		{name: "forget of one and all", args: []string{"forget", "--all", "--repo", "."}, want: "--all is every repo, --repo is one\nslidewrite: fix: leave one of them out"},
 		{name: "max turns of design", args: []string{"design", "--max-turns", "0", "hi"}, want: `--max-turns: "0"`},
+		{name: "run timeout of nothing", args: []string{"--run-timeout", "0"}, want: `--run-timeout: "0" is not a time it can take` + "\nslidewrite: fix: give a number and its unit, for example 90s, 10m or 1h30m; leave the flag out for no limit\n"},
+		{name: "run timeout below nothing", args: []string{"--run-timeout=-1s"}, want: `--run-timeout: "-1s"`},
+		{name: "run timeout without a unit", args: []string{"design", "--run-timeout", "600", "hi"}, want: `--run-timeout: "600"`},
+		{name: "run timeout, empty", args: []string{"design", "--run-timeout", "", "hi"}, want: `--run-timeout: ""`},
+		{name: "run timeout of undo", args: []string{"undo", "--run-timeout", "1m"}, want: "unknown flag --run-timeout"},
+		{name: "run timeout variable", args: []string{"design", "hi"}, environ: []string{"SLIDEWRITE_RUN_TIMEOUT=soon"}, want: `SLIDEWRITE_RUN_TIMEOUT: "soon"`},
 		{name: "max turns of undo", args: []string{"undo", "--max-turns", "1"}, want: "unknown flag --max-turns"},
 		{name: "author of undo", args: []string{"undo", "--commit-author", "me"}, want: `--commit-author: "me" is not one of its values`},
 	} {
@@ -97,7 +104,7 @@ func TestServeConfig(t *testing.T) {
 		check   func(shim.Config) bool
 	}{
 		{"defaults", nil, nil, func(c shim.Config) bool {
-			return c.Repo == "." && c.Port == 4040 && c.Bind == "127.0.0.1" && c.Token == "" && c.MaxTurns == 40 &&
+			return c.Repo == "." && c.Port == 4040 && c.Bind == "127.0.0.1" && c.Token == "" && c.MaxTurns == 40 && c.RunTimeout == 0 &&
 				c.MCP == "project" && c.CommitAuthor == "slidewrite" && c.Model == "" && c.ClaudeBin == "" &&
 				!c.Debug && !c.DebugWire && !c.KeepEnv && !c.UseSkills && !c.CommitVerify && !c.NoProjectSettings &&
 				len(c.Origins)+len(c.AllowHosts)+len(c.AllowExtensions) == 0
@@ -111,6 +118,7 @@ func TestServeConfig(t *testing.T) {
 		{"an empty variable is not set", []string{"SLIDEWRITE_PORT=", "SLIDEWRITE_KEEP_ENV=", "SLIDEWRITE_TOKEN="}, nil, func(c shim.Config) bool {
 			return c.Port == 4040 && !c.KeepEnv && c.Token == ""
 		}},
+		{"run timeout", []string{"SLIDEWRITE_RUN_TIMEOUT=90s"}, nil, func(c shim.Config) bool { return c.RunTimeout == 90*time.Second }},
 		{"off", []string{"SLIDEWRITE_KEEP_ENV=0", "SW_DEBUG=false"}, nil, func(c shim.Config) bool { return !c.KeepEnv && !c.Debug }},
 		{"debug", nil, []string{"--debug", "--port", "0"}, func(c shim.Config) bool { return c.Debug && !c.DebugWire && c.Port == 0 }},
 		{"debug wire", nil, []string{"--debug=wire"}, func(c shim.Config) bool { return c.Debug && c.DebugWire }},

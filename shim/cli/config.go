@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	urfave "github.com/urfave/cli/v3"
 
@@ -57,6 +58,7 @@ func (a *app) runConfig(cmd *urfave.Command) (shim.Config, error) {
 		func() error { return a.checkModel(c.Model) },
 		func() error { return a.oneOf("mcp", c.MCP, "project", "none") },
 		func() error { c.MaxTurns, err = a.number(cmd, "max-turns", 1, math.MaxInt32); return err },
+		func() error { c.RunTimeout, err = a.duration(cmd, "run-timeout"); return err },
 	} {
 		if err := check(); err != nil {
 			return shim.Config{}, err
@@ -138,6 +140,19 @@ func (a *app) number(cmd *urfave.Command, flag string, low, high int) (int, erro
 		fix += " up"
 	}
 	return 0, usage(fix, "%s: %q is not a number it can take", a.source(flag), cmd.String(flag))
+}
+
+// duration reads a time above zero; 0 when the flag is not set.
+func (a *app) duration(cmd *urfave.Command, flag string) (time.Duration, error) {
+	if !cmd.IsSet(flag) {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(cmd.String(flag))
+	if err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, usage("give a number and its unit, for example 90s, 10m or 1h30m; leave the flag out for no limit",
+		"%s: %q is not a time it can take", a.source(flag), cmd.String(flag))
 }
 
 // token reads the value of --token, or the file it names.

@@ -59,6 +59,7 @@ var runFlags = slices.Concat([]flagSpec{
 	{name: "debug", env: "SW_DEBUG", kind: levels, says: "log each agent message's type to stderr; =wire copies the raw lines"},
 	{name: "claude-bin", value: "claude", says: "the claude `binary`: a path, or a name looked up on PATH and in its usual install folders"},
 	{name: "max-turns", value: "40", says: "model calls a run may make, `N` of them"},
+	{name: "run-timeout", says: "stop a run this `long` after its start, for example 90s, 10m or 1h30m"},
 }, commitFlags, []flagSpec{
 	{name: "keep-env", kind: toggle, says: "do not take API keys and the like out of the agent's environment"},
 	{name: "mcp", value: "project", says: "`which` MCP servers the agent may use: project or none"},

@@ -86,7 +86,7 @@ func busyWith(id, promptText string, started time.Time) error {
 		what += ", started " + started.Local().Format("15:04:05") + ","
 	}
 	return errors.WithHint(errors.Newf("%s is still going on in this repo", what),
-		"wait until it has ended, or stop it where it was started")
+		"wait until it has ended, or stop it where it was started: Ctrl-C in that terminal, Stop in that panel")
 }
 
 func noSuchRun(id string) error {

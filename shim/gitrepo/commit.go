@@ -379,7 +379,7 @@ func (c *committer) commitObject(ctx context.Context, p *plan, tree string) (str
 		limited, cancel = context.WithTimeout(ctx, signPatience)
 		defer cancel()
 	}
-	out, err := c.r.git(limited, call{env: env, stdin: []byte(c.message), config: []string{"i18n.commitEncoding=UTF-8"}}, append(args, tree)...)
+	out, err := c.r.git(limited, call{asks: len(set.signing) > 0, env: env, stdin: []byte(c.message), config: []string{"i18n.commitEncoding=UTF-8"}}, append(args, tree)...)
 	if err != nil {
 		return "", c.refusedCommit(limited, err, len(set.signing) > 0)
 	}

@@ -100,7 +100,7 @@ type call struct {
 	globs   bool     // without --literal-pathspecs (check-ignore refuses it)
 	dir     string   // working directory, default r.top
 	okExits []int    // exit codes besides 0 that are an answer, not a failure
-	group   bool     // in a process group of its own, which ctx ends with SIGTERM: git does not end the hook it runs
+	asks    bool     // it may ask the user on the terminal, and Ctrl-C there is for it
 	hooks   bool     // with the user's core.hooksPath: to find the hooks or to run them
 }
 
@@ -136,7 +136,7 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		full = append(full, "--literal-pathspecs")
 	}
 	cmd := exec.CommandContext(ctx, "git", append(full, args...)...)
-	if c.group {
+	if !c.asks {
 		endAsGroup(cmd)
 	}
 	cmd.WaitDelay = pipePatience

@@ -64,7 +64,7 @@ func (c *committer) runHook(ctx context.Context, name string, args ...string) er
 	if !isHook(filepath.Join(set.hooks, name)) {
 		return nil
 	}
-	cl := call{hooks: true, globs: true, group: true, env: []string{"GIT_INDEX_FILE=" + c.lock.treeFile(), "GIT_EDITOR=:"}}
+	cl := call{hooks: true, globs: true, env: []string{"GIT_INDEX_FILE=" + c.lock.treeFile(), "GIT_EDITOR=:"}}
 	out, err := c.r.git(ctx, cl, append([]string{"hook", "run", name, "--"}, args...)...)
 	var failed *Error
 	if !errors.As(err, &failed) {

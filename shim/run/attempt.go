@@ -92,6 +92,9 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 		r.fail(snapshotError(snapErr))
 		return nil, gitrepo.ToolLog{}, agent.Facts{}
 	}
+	if r.isStopping() { // before there was anything to end
+		return before, gitrepo.ToolLog{}, agent.Facts{}
+	}
 	env, scrubbed := r.agent.Scrub(r.m.o.Environ, r.m.o.KeepEnv)
 	inv := r.agent.Command(spec)
 	if err := writeFiles(inv.Files); err != nil {
@@ -142,13 +145,17 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	end := sync.OnceFunc(func() { close(ended) })
 	defer end()
 	ladder := make(chan struct{})
+	var stopped *process.Swept
 	go func() {
 		defer close(ladder)
 		defer r.rescue()
 		select {
 		case <-r.stopping:
-			fam.End(ctx, process.DefaultLadder, d.interrupt, d.result)
 		case <-ended:
+		}
+		if r.isStopping() {
+			swept := fam.End(ctx, process.DefaultLadder, d.interrupt, d.result)
+			stopped = &swept
 		}
 	}()
 	d.read()
@@ -156,18 +163,23 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam, process.CloseStdin) })
 	closing, facts := d.finish()
 	mute.Stop()
+	<-snapped
+	if snapErr == nil && (!facts.SessionLost || spec.Resume == "") {
+		d.close(closing)
+	}
+	// A stop that comes while this waits reaches it through the ladder.
+	left := fam.Sweep(ctx, r.m.o.Timing.Stray)
 	end()
 	<-ladder
-	<-snapped
+	if stopped != nil {
+		left = *stopped
+	}
+	r.remains(left)
+	swept = true
 	if snapErr != nil {
 		r.fail(snapshotError(snapErr))
 		return nil, gitrepo.ToolLog{}, agent.Facts{}
 	}
-	if !facts.SessionLost || spec.Resume == "" {
-		d.close(closing)
-	}
-	r.sweep(ctx, fam)
-	swept = true
 	return before, d.tools.log(facts.ShowsEveryTool), facts
 }
 
@@ -205,13 +217,31 @@ func snapshotError(err error) event.Error {
 	}
 }
 
+// untilStopped is ctx, ended also by a stop of the run.
+func (r *Run) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // before takes the first snapshot and keeps it, so that the agent never works
-// without one.
+// without one. It is nil when the run is stopped meanwhile.
 func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot, error) {
 	if repo == nil {
 		return nil, nil
 	}
-	snap, err := repo.Snapshot(ctx)
+	limited, cancel := r.untilStopped(ctx)
+	defer cancel()
+	snap, err := repo.Snapshot(limited)
+	if r.isStopping() { // the agent will not get its prompt
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +258,8 @@ func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot
 	return snap, r.m.o.Store.Put(r.record)
 }
 
-// sweep ends what the run left behind and names what it lets live.
-func (r *Run) sweep(ctx context.Context, fam *process.Family) {
-	grace := r.m.o.Timing.Stray
-	if r.isStopping() {
-		grace = 0
-	}
-	swept := fam.Sweep(ctx, grace)
+// remains names what the run left behind and still lives.
+func (r *Run) remains(swept process.Swept) {
 	for _, p := range swept.Stuck {
 		r.note("not_ended", event.Warning, fmt.Sprintf("%s (pid %d) was started by this run and could not be ended: it belongs to another user", p.Name, p.PID))
 	}

@@ -69,6 +69,7 @@ type Options struct {
 	NoProjectSettings bool
 	MCP               string // project or none
 	MaxTurns          int
+	RunTimeout        time.Duration // a run is stopped that long after its start; 0 = never
 	CommitVerify      bool
 	CommitAsUser      bool
 

@@ -38,7 +38,7 @@ func (m *Manager) Recover(ctx context.Context) {
 
 // putInOrder is Recover for the holder of the lock.
 func (m *Manager) putInOrder(ctx context.Context) {
-	process.SweepOrphans(m.o.Store.Hash(), m.o.Store.RunAlive)
+	process.SweepOrphans(m.o.Store.Hash(), m.o.Store.RunDied)
 	if _, err := m.o.Store.SweepRunDirs(nil); err != nil {
 		m.logf("run folders of an earlier shim could not be removed: %v", err)
 	}

@@ -148,10 +148,16 @@ func (r *Run) execute() {
 		r.fail(snapshotError(err))
 		return
 	}
+	if limit := r.m.o.RunTimeout; limit > 0 {
+		defer time.AfterFunc(limit, func() { r.stop("timeout") }).Stop()
+	}
 	before, tools, ok := r.converse(ctx, repo)
 	// A stop that comes from here on is too late: the run ends as it would.
 	stopping := r.isStopping()
 	if r.stopped = stopping && r.stopBy != ""; r.stopped {
+		if r.stopBy == "timeout" {
+			r.note("timeout", event.Warning, fmt.Sprintf("the run was stopped because it took longer than %v, the limit that --run-timeout sets", r.m.o.RunTimeout))
+		}
 		r.journal.append(event.Stopped{By: r.stopBy})
 	}
 	if before != nil {

@@ -297,7 +297,7 @@ func TestSweepOrphans(t *testing.T) {
 	}
 	pid := func(marker string) int { return awaitPID(t, &Family{o: Options{Dir: dir}}, marker) }
 	dead, held, other, longer := pid("h1.dead"), pid("h1.held"), pid("h2.dead"), pid("h11.dead")
-	ended := SweepOrphans("h1", func(id string) bool { return id == "held" })
+	ended := SweepOrphans("h1", func(id string) bool { return id == "dead" })
 	if exists(dead) || !exists(held) || !exists(other) || !exists(longer) {
 		t.Errorf("alive: dead %v, held %v, other %v, longer %v", exists(dead), exists(held), exists(other), exists(longer))
 	}

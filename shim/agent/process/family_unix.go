@@ -400,14 +400,16 @@ func procs(es []entry) []Proc {
 }
 
 // SweepOrphans ends what runs of this state dir left behind when their shim
-// died: processes whose marker is "<stateHash>.<run id>" for a run that held
-// denies, and their descendants. It is called when a shim starts.
-func SweepOrphans(stateHash string, held func(runID string) bool) []Proc {
+// died in the middle of them: processes whose marker is "<stateHash>.<run id>"
+// for a run of which died is true, and their descendants. What a run that had
+// ended left running (a dev server) is the user's. It is called when a shim
+// starts.
+func SweepOrphans(stateHash string, died func(runID string) bool) []Proc {
 	prefix := []byte(MarkerVar + "=" + stateHash + ".")
 	return endMatching(func(env []byte) bool {
 		for v := range bytes.SplitSeq(env, []byte{0}) {
 			if id, ok := bytes.CutPrefix(v, prefix); ok {
-				return !held(string(id))
+				return died(string(id))
 			}
 		}
 		return false

@@ -159,7 +159,7 @@ func imageName(pid uint32) string {
 }
 
 // SweepOrphans has nothing to do on Windows: a job ends with the shim.
-func SweepOrphans(stateHash string, held func(runID string) bool) []Proc { return nil }
+func SweepOrphans(stateHash string, died func(runID string) bool) []Proc { return nil }
 
 // EndMarked has nothing to do on Windows: each Family has its job.
 func EndMarked(marker string) []Proc { return nil }
