@@ -312,8 +312,8 @@ func TestSoakDeadClient(t *testing.T) {
 	c := dialSlowly(s)
 	c.say(s, "POST", "/design", `{"prompt":"Change hello to goodbye in a.txt."}`)
 	shimtest.Await(t, "the run", func() bool { return len(runs(s)) == 1 })
-	c.stuck(t)
 	replay(s, newest(s).ID) // to done
+	c.stuck(t)
 	if r := newest(s); r.State != "done" || r.SHA == "" {
 		t.Errorf("listed as %+v", r)
 	}
