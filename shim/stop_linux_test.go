@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -51,6 +52,21 @@ func TestWhatListensIsLeftAndSaid(t *testing.T) {
 			t.Cleanup(func() { _ = syscall.Kill(pid(), syscall.SIGKILL) })
 			if !lives(pid()) {
 				t.Error("the server was ended")
+			}
+			if n := note(t, events, "left_running"); !strings.Contains(n.Message, fmt.Sprint(pid())) {
+				t.Errorf("note %q does not name pid %d", n.Message, pid())
+			}
+		})
+		t.Run(kind+" of an agent that lingers", func(t *testing.T) {
+			s := setup(t, edit, nil)
+			knob, pid := grandchild(s, kind)
+			timing := quick
+			timing.Linger = 50 * time.Millisecond
+			s.Play(edit, shim.Config{Timing: timing}, knob, stubborn)
+			events := s.Design(ask())
+			t.Cleanup(func() { _ = syscall.Kill(pid(), syscall.SIGKILL) })
+			if note(t, events, "lingers"); !lives(pid()) {
+				t.Error("the server was ended with the agent")
 			}
 			if n := note(t, events, "left_running"); !strings.Contains(n.Message, fmt.Sprint(pid())) {
 				t.Errorf("note %q does not name pid %d", n.Message, pid())

@@ -160,7 +160,7 @@ func (r *Run) attempt(ctx context.Context, repo *gitrepo.Repo, spec agent.Spec, 
 	}()
 	d.read()
 	// It will say nothing more: an agent that lives on all the same is ended.
-	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam, process.CloseStdin) })
+	mute := time.AfterFunc(r.m.o.Timing.Mute, func() { r.endAgent(fam) })
 	closing, facts := d.finish()
 	mute.Stop()
 	<-snapped
@@ -204,10 +204,17 @@ func marks(env []string, runDir string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return !strings.Contains(kv, runDir) })
 }
 
-// endAgent ends an agent that has nothing more to say. The run itself goes on.
-func (r *Run) endAgent(fam *process.Family, first process.Opening) {
+// endAgent ends an agent that has nothing more to say. The run itself goes
+// on, and so do the servers it started.
+func (r *Run) endAgent(fam *process.Family) {
 	defer r.rescue()
-	fam.End(context.Background(), process.DefaultLadder, func() process.Opening { return first }, nil)
+	fam.EndAgent(context.Background(), process.DefaultLadder)
+}
+
+// abort ends an agent that must not go on, with all it started.
+func (r *Run) abort(fam *process.Family) {
+	defer r.rescue()
+	fam.End(context.Background(), process.DefaultLadder, func() process.Opening { return process.Signal }, nil)
 }
 
 func snapshotError(err error) event.Error {

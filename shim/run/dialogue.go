@@ -119,7 +119,7 @@ func (d *dialogue) do(s agent.Step) {
 		d.release()
 	}
 	if s.Abort {
-		go d.run.endAgent(d.fam, process.Signal)
+		go d.run.abort(d.fam)
 	}
 }
 
@@ -137,7 +137,7 @@ func (d *dialogue) release() {
 	}
 	d.after(linger, func() {
 		d.run.note("lingers", event.Warning, d.run.agent.Name()+" has finished but does not end; it is ended now")
-		go d.run.endAgent(d.fam, process.CloseStdin) // not under our mutex: it takes seconds, and lines are still read
+		go d.run.endAgent(d.fam) // not under our mutex: it takes seconds, and lines are still read
 	})
 }
 

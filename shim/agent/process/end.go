@@ -107,6 +107,26 @@ func (f *Family) End(ctx context.Context, l Ladder, open func() Opening, result 
 	return f.Sweep(sweep, 0)
 }
 
+// EndAgent ends the agent alone, one that has nothing more to say. What it
+// leaves behind is for Sweep, which spares servers.
+func (f *Family) EndAgent(ctx context.Context, l Ladder) {
+	start := time.Now()
+	f.remember()
+	f.CloseStdin()
+	for _, s := range []struct {
+		at time.Duration
+		do func() error
+	}{
+		{l.Interrupt - l.CloseStdin, f.Interrupt},
+		{l.Kill - l.CloseStdin, f.cmd.Process.Kill},
+	} {
+		if f.exitsWithin(ctx, time.Until(start.Add(s.at)), nil) {
+			return
+		}
+		_ = s.do() // it ended meanwhile
+	}
+}
+
 // exitsWithin waits for the agent's exit. It gives up, false, after d, at
 // early or when ctx ends.
 func (f *Family) exitsWithin(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
