@@ -309,6 +309,36 @@ func TestSweepOrphans(t *testing.T) {
 	}
 }
 
+// What a discovery asks beside each other has markers that begin alike.
+func TestEndMarkedEndsTheParts(t *testing.T) {
+	noLeaks(t)
+	dir := t.TempDir()
+	markers := []string{"d.1", "d.1.auth", "d.10", "d.10.auth"}
+	for _, marker := range markers {
+		o := sh(t, `sleep 1000 & echo $! >"$SLIDEWRITE_RUN"; wait`)
+		o.Dir, o.Marker = dir, marker
+		f, err := Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			f.Kill()
+			f.Sweep(background(), 0)
+			f.Close()
+		})
+	}
+	pid := map[string]int{}
+	for _, marker := range markers {
+		pid[marker] = awaitPID(t, &Family{o: Options{Dir: dir}}, marker)
+	}
+	EndMarked("d.1")
+	for marker, want := range map[string]bool{"d.1": false, "d.1.auth": false, "d.10": true, "d.10.auth": true} {
+		if exists(pid[marker]) != want {
+			t.Errorf("%s: alive %v, want %v", marker, !want, want)
+		}
+	}
+}
+
 // A shim that runs inside a run of another one carries that run's marker.
 func TestSweepOrphansSparesItself(t *testing.T) {
 	for _, pid := range []int{os.Getpid(), os.Getppid()} {

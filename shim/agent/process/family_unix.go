@@ -416,9 +416,19 @@ func SweepOrphans(stateHash string, died func(runID string) bool) []Proc {
 	})
 }
 
-// EndMarked ends every process that carries marker, and their descendants.
+// EndMarked ends every process that carries marker, or one that was made of it
+// by a dot and a name, and their descendants.
 func EndMarked(marker string) []Proc {
-	return endMatching(func(env []byte) bool { return hasVar(env, MarkerVar+"="+marker) })
+	exact := []byte(MarkerVar + "=" + marker)
+	part := append(bytes.Clone(exact), '.')
+	return endMatching(func(env []byte) bool {
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if bytes.Equal(v, exact) || bytes.HasPrefix(v, part) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // endMatching kills the processes whose environment matches, and their

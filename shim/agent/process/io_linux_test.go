@@ -242,6 +242,26 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+func TestOutputIsBounded(t *testing.T) {
+	noLeaks(t)
+	for _, script := range []string{`yes 0123456789`, `tr '\0' x </dev/zero`} {
+		out, _, err := Output(background(), sh(t, script), nil)
+		if out != nil || err == nil || !strings.Contains(err.Error(), "printed more than 8 MiB") {
+			t.Errorf("%s: %d bytes, error %v", script, len(out), err)
+		}
+	}
+}
+
+// A command that ends at the end of its input is answered first.
+func TestAskWaitsForTheAnswer(t *testing.T) {
+	noLeaks(t)
+	enough := func(line []byte) bool { return string(line) == "answer" }
+	out, exit, err := Ask(background(), sh(t, `read q; echo "$q"; echo answer; cat; echo end; exit 3`), []byte("question\n"), enough)
+	if string(out) != "question\nanswer\nend\n" || exit.Code != 3 || err != nil {
+		t.Errorf("Ask = %q, %+v, %v", out, exit, err)
+	}
+}
+
 func TestOutputEndsWithItsContext(t *testing.T) {
 	noLeaks(t)
 	ctx, cancel := context.WithCancel(background())
