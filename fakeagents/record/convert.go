@@ -35,12 +35,17 @@ var labFolder = regexp.MustCompile(`-tmp-lab-run-[A-Za-z0-9-]+`)
 // labPathCut is such a path that the transcript ends within.
 var labPathCut = regexp.MustCompile(`/tmp/lab[^\s"]*$|/tmp/$`)
 
+// labWarning is what codex says of a CODEX_HOME under the temporary folder, as
+// the captures' was. No user sees it.
+var labWarning = regexp.MustCompile(`(?m)^WARNING: proceeding, even though we could not create PATH aliases: .*\n?`)
+
 // Convert turns one capture folder (argv, stdin.json, stdout.jsonl, stderr,
 // exit) of the given CLI version into a fixture for captured/. Its files are
 // left out: what a capture changed is not known line by line. The case name is
 // the folder's.
 func Convert(dir, agent, version string) (*fakeagents.Fixture, error) {
-	name := fmt.Sprintf("%s/captured/%s/%s", agent, version, strings.ToLower(filepath.Base(dir)))
+	base := strings.ReplaceAll(strings.ToLower(filepath.Base(dir)), ".", "-")
+	name := fmt.Sprintf("%s/captured/%s/%s", agent, version, base)
 	f := &fakeagents.Fixture{Name: name}
 	c, err := readCapture(dir)
 	if err != nil {
@@ -62,7 +67,7 @@ func Convert(dir, agent, version string) (*fakeagents.Fixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Stderr = s.Scrub(stderr)
+	f.Stderr = s.Scrub(labWarning.ReplaceAll(stderr, nil))
 	for _, arg := range c.Argv[1:] {
 		f.Argv = append(f.Argv, string(s.Scrub([]byte(arg))))
 	}
@@ -137,16 +142,20 @@ func readExit(dir string) (code int, signal string, err error) {
 		return 0, "", err
 	}
 	code, err = strconv.Atoi(strings.TrimSpace(string(b)))
-	if code == -9 {
-		return -1, "SIGKILL", err
+	if code >= 0 {
+		return code, "", err
 	}
-	if code < 0 {
+	if signal = signals[-code]; signal == "" {
 		return 0, "", errors.Newf("signal %d has no name here", -code)
 	}
-	return code, "", err
+	return -1, signal, err
 }
 
-var sessionRE = regexp.MustCompile(`"session_id":"([0-9a-f-]{36})"`)
+// signals are those that ended a CLI in a capture.
+var signals = map[int]string{1: "SIGHUP", 9: "SIGKILL", 15: "SIGTERM"}
+
+// sessionRE finds a session's id, thread_id of codex.
+var sessionRE = regexp.MustCompile(`"(?:session|thread)_id":"([0-9a-f-]{36})"`)
 
 // firstSession is the first session id in a transcript, "" when there is none.
 func firstSession(stdout []byte) string {

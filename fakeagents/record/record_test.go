@@ -294,6 +294,36 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// A capture of codex: its thread is the session, its signal has a name, and
+// the laboratory's own warning is gone.
+func TestConvertCodex(t *testing.T) {
+	const thread = "01a22b7b-a341-73e3-99d8-d6bad7b1230d"
+	dir := filepath.Join(t.TempDir(), "text-gpt-5.5")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"argv":         `{"argv":["codex","exec","--json","resume","` + thread + `","-"],"env":{},"stdin":"hi"}`,
+		"stdout.jsonl": `{"type":"thread.started","thread_id":"` + thread + `"}` + "\n",
+		"stderr":       "WARNING: proceeding, even though we could not create PATH aliases: (codex_home: x)\nreal\n",
+		"exit":         "-15\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := record.Convert(dir, "codex", "0.171.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name != "codex/captured/0.171.0/text-gpt-5-5" || f.Exit != -1 || f.Signal != "SIGTERM" || string(f.Stderr) != "real\n" || string(f.Piped) != "hi" {
+		t.Errorf("%+v", f)
+	}
+	if want := `{"type":"thread.started","thread_id":"{{SESSION}}"}` + "\n"; string(f.Stdout) != want || f.Argv[3] != "{{SESSION}}" {
+		t.Errorf("stdout %s, argv %q", f.Stdout, f.Argv)
+	}
+}
+
 // What stays of a transcript on disk is the chat; the vendor's prompts and
 // tool schemas go.
 func TestElideDisk(t *testing.T) {
