@@ -23,6 +23,9 @@ type Suite struct {
 	// Closing is a line after which a run is complete: it appears in at least
 	// one case, and cutting it in half must give a crash.
 	Closing func(line []byte) bool
+	// PlainPrompt says that the prompt goes to stdin as it is, all at once, not
+	// as a line of a protocol.
+	PlainPrompt bool
 }
 
 // Case is one transcript.
@@ -400,8 +403,16 @@ func (s Suite) scrub(t *testing.T) {
 
 // conversation: every line written is one line, and a stop is always possible.
 func (s Suite) conversation(t *testing.T) {
-	c := s.Agent.Converse(agent.Spec{Prompt: canary + "\nsecond line\u2028third"})
+	const text = canary + "\nsecond line\u2028third"
+	c := s.Agent.Converse(agent.Spec{Prompt: text})
 	steps := []agent.Step{c.Open(), c.Line([]byte("not json")), c.Prompt()}
+	if s.PlainPrompt {
+		last := &steps[len(steps)-1]
+		if got := string(bytes.Join(last.Write, nil)); got != "\n"+text || !last.Close {
+			t.Errorf("the prompt was written as %q, input closed: %v", got, last.Close)
+		}
+		last.Write = nil
+	}
 	if step, ok := c.Interrupt(); ok {
 		steps = append(steps, step)
 	}
