@@ -106,16 +106,25 @@ func shorten(data string) string {
 	return data
 }
 
+// beginning is how much of an interrupted text is compared, in bytes: less than
+// one delta of the scripted model holds.
+const beginning = 8
+
 // Comparable is a normalised stream as it is compared between two runs of the
-// same real CLI. Two things depend on its clock: where deltas are cut, so that
-// consecutive ones of a message are joined and the frames' numbers left out;
-// and which of several tools at once is done first, so that results in a row
-// are sorted.
+// same real CLI. Three things depend on its clock: where deltas are cut, so
+// that consecutive ones of a message are joined and the frames' numbers left
+// out; which of several tools at once is done first, so that results in a row
+// are sorted; and how much was said when a stop came, so that of a stopped run
+// only the beginning of a text is compared.
 func Comparable(normalised string) string {
 	var out strings.Builder
 	var typ, id, text string
 	var results []string
+	stopped := strings.Contains(normalised, `data: {"type":"stopped"`)
 	flush := func() {
+		if stopped && len(text) > beginning {
+			text = text[:beginning]
+		}
 		slices.Sort(results)
 		out.WriteString(strings.Join(results, ""))
 		results = nil
