@@ -111,20 +111,65 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 	if err != nil {
 		return nil, err
 	}
-	agents := []agent.Agent{claude.New()}
-	s.catalog = catalog.New(catalog.Options{
-		Agents: agents, LookPath: s.lookPath, Environ: cfg.Environ, KeepEnv: cfg.KeepEnv, Repo: dir,
-		TempRoot: scratch, Static: later,
-	})
+	agents := cfg.agents(dir, top, scratch)
+	s.catalog = agents.Catalog
 	s.runs = run.NewManager(run.Options{
-		Dir: dir, Agents: agents, Off: []string{"openai", "grok", "google"}, Store: store,
-		Environ: cfg.Environ, LookPath: s.lookPath, Version: s.catalog.Version,
+		Dir: dir, Agents: agents.All, Off: []string{"openai", "grok", "google"}, Store: store,
+		Environ: cfg.Environ, LookPath: agents.LookPath, Version: s.catalog.Version,
 		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
 		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, RunTimeout: cfg.RunTimeout, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
 		Timing: cfg.Timing, Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
 	})
 	s.handler = server.New(s.serverOptions())
 	return s, nil
+}
+
+// Agents are the agent CLIs that a shim drives.
+type Agents struct {
+	All      []agent.Agent
+	Catalog  *catalog.Catalog                  // what they offer on this machine; to be closed
+	LookPath func(name string) (string, error) // finds a binary, see process.LookPath
+}
+
+// AgentsOf returns the agents that the shim of cfg would drive, for who wants
+// to ask them without one.
+func AgentsOf(cfg Config) (Agents, error) {
+	cfg = cfg.withDefaults()
+	dir, err := repoDir(cfg.Repo)
+	if err != nil {
+		return Agents{}, err
+	}
+	top, err := gitrepo.TopOf(dir)
+	if err != nil {
+		return Agents{}, errors.Wrap(err, "find the repository")
+	}
+	return cfg.agents(dir, top, ""), nil
+}
+
+// agents wires the adapters. scratch is for what they write when they are
+// asked what they offer, "" = the system's temporary folder.
+func (c Config) agents(dir, top, scratch string) Agents {
+	a := Agents{
+		All: []agent.Agent{claude.New()},
+		// As configured, else on PATH, else in the usual folders; never in the
+		// target repository.
+		LookPath: func(name string) (string, error) {
+			bin, _, err := process.LookPath(name, c.explicitBin(name), c.Environ, top)
+			return bin, err
+		},
+	}
+	a.Catalog = catalog.New(catalog.Options{
+		Agents: a.All, LookPath: a.LookPath, Environ: c.Environ, KeepEnv: c.KeepEnv, Repo: dir,
+		TempRoot: scratch, Static: later,
+	})
+	return a
+}
+
+func (c Config) explicitBin(name string) string {
+	if name == "claude" {
+		return c.ClaudeBin
+	}
+	return ""
 }
 
 // later are the providers that this version cannot run yet.
@@ -193,20 +238,6 @@ func writer(on bool, w io.Writer) io.Writer {
 		return w
 	}
 	return nil
-}
-
-// lookPath finds an agent's binary: as configured, else on PATH, else in the
-// usual folders; never in the target repository.
-func (s *Shim) lookPath(name string) (string, error) {
-	bin, _, err := process.LookPath(name, s.explicitBin(name), s.cfg.Environ, s.store.Top())
-	return bin, err
-}
-
-func (s *Shim) explicitBin(name string) string {
-	if name == "claude" {
-		return s.cfg.ClaudeBin
-	}
-	return ""
 }
 
 // Handler serves the HTTP surface.
