@@ -133,7 +133,7 @@ func TestStopEndsWhatTheCommandStarted(t *testing.T) {
 			if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
 				t.Errorf("a.txt is %q after the undo", got)
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestEndEndsWhatTheCommandsLeft(t *testing.T) {
 	s.PlayChild(fixture, shim.Config{Timing: quick})
 	wantWords(t, s.Design(ask()), "result, change, commit, done")
 	gone(s, families...)
-	clean(s)
+	s.Clean()
 }
 
 // Whoever holds the agent's output open after its end does not hold up done.
@@ -160,7 +160,7 @@ func TestGrandchildThatHoldsTheOutput(t *testing.T) {
 			shimtest.Until[event.Start](stream)
 			busy := time.Since(asked)
 			agent := s.Turns()[0].PID
-			shimtest.Await(t, "the agent has ended", func() bool { return !lives(agent) })
+			shimtest.Await(t, "the agent has ended", func() bool { return !shimtest.Lives(agent) })
 			ended := time.Now()
 			wantWords(t, stream.Rest(), "result, done")
 			if took := time.Since(ended); took > 2*time.Second+busy {
@@ -169,7 +169,7 @@ func TestGrandchildThatHoldsTheOutput(t *testing.T) {
 			if exists(pid()) {
 				t.Error("the process outlived the run")
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -238,9 +238,9 @@ func TestServerOfARunStaysTheUsers(t *testing.T) {
 		t.Errorf("listed as %+v", r)
 	}
 	reachable("after a crash")
-	for _, p := range marked(s) {
-		if !strings.HasPrefix(p, fmt.Sprintf("%d ", server)) {
-			t.Errorf("left of the crash: %s", p)
+	for _, p := range s.Marked() {
+		if p.PID != server {
+			t.Errorf("left of the crash: %v", p)
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestStopWhileStraysAreWaitedFor(t *testing.T) {
 			if exists(pid()) {
 				t.Errorf("process %d outlived the stop", pid())
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -322,7 +322,7 @@ func TestStopDuringTheSnapshot(t *testing.T) {
 			if refs := s.Git("for-each-ref", "refs/slidewrite"); refs != "" {
 				t.Errorf("refs left behind: %s", refs)
 			}
-			clean(s)
+			s.Clean()
 			refused(s, "POST", "/runs/"+id+"/undo", nil, 409, "conflict")
 			gate.Open()
 			wantWords(t, s.Design(ask()), "result, change, commit, done")
@@ -360,5 +360,5 @@ func TestManyStopsAreOne(t *testing.T) {
 		}
 	}
 	all.Wait()
-	clean(s)
+	s.Clean()
 }

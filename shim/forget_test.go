@@ -111,7 +111,7 @@ func TestForgetWhileAShimServes(t *testing.T) {
 	if after := everything(s); after != before || theirs() != user {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
-	clean(s)
+	s.Clean()
 
 	// The token is as it was, and the next run is like any other.
 	wantWords(t, s.Design(ask()), "result, change, commit, done")
@@ -209,7 +209,7 @@ func TestForgetAfterAKilledUndo(t *testing.T) {
 		t.Errorf("refs left: %q", got)
 	}
 	noTrace(s, "hello to goodbye")
-	clean(s)
+	s.Clean()
 }
 
 // A run whose intent nobody can read is kept; the others go.
@@ -252,7 +252,7 @@ func TestForgetAfterAKilledRun(t *testing.T) {
 	if after := everything(s); after != before {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // Without a repository that git opens all but the refs is wiped.

@@ -59,7 +59,7 @@ func TestGitUnborn(t *testing.T) {
 	if got := s.Git("ls-tree", "-r", "--name-only", "HEAD"); got != "" {
 		t.Errorf("after undo HEAD holds %q", got)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestGitNoRepository(t *testing.T) {
@@ -79,7 +79,7 @@ func TestGitNoRepository(t *testing.T) {
 	refused(s, "POST", "/runs/"+newest(s).ID+"/undo", nil, 409, "conflict")
 	s.Commit() // as the fix says, while the shim is running
 	wantState(s, "ok")
-	clean(s)
+	s.Clean()
 }
 
 // While git is in the middle of something nothing is committed and nothing of
@@ -229,7 +229,7 @@ func TestGitSHA256(t *testing.T) {
 	if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
 		t.Errorf("a.txt is %q", got)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestGitSymlinkedGitFolder(t *testing.T) {

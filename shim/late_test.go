@@ -153,7 +153,7 @@ func TestAgentThatLingersIsEnded(t *testing.T) {
 	events := s.Design(ask())
 	wantWords(t, events, "result, change, commit, done")
 	note(t, events, "lingers")
-	clean(s)
+	s.Clean()
 }
 
 // An undo whose commit fails has taken the files back all the same: it says
@@ -192,5 +192,5 @@ func TestRefusedUndoIsNoRun(t *testing.T) {
 	if list := runs(s); len(list) != 1 {
 		t.Errorf("listed: %+v", list)
 	}
-	clean(s)
+	s.Clean()
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -199,31 +197,6 @@ func wantPaths(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Fatalf("paths %q, want %q", got, want)
-	}
-}
-
-// clean wants nothing of ours left: no lock, no private folder, no process
-// of a run, and a sound repository.
-func clean(s *shimtest.Stage) {
-	s.T.Helper()
-	for _, pattern := range []string{"r/*", "repos/*/holder.json"} {
-		found, err := filepath.Glob(filepath.Join(s.StateHome(), "slidewrite", filepath.FromSlash(pattern)))
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		found = slices.DeleteFunc(found, func(p string) bool { return filepath.Base(p) == "lock" })
-		if len(found) > 0 {
-			s.T.Errorf("left behind: %q", found)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(s.Repo, ".git")); err == nil {
-		s.Git("fsck", "--strict", "--no-dangling")
-		if locks, _ := filepath.Glob(filepath.Join(s.Repo, ".git", "*.lock")); len(locks) > 0 {
-			s.T.Errorf("locks left behind: %q", locks)
-		}
-	}
-	if left := marked(s); len(left) > 0 {
-		s.T.Errorf("processes left behind: %v", left)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -58,4 +59,10 @@ func kilobytes(t testing.TB, status []byte, row string) (n int) {
 		t.Fatalf("%s %v", row, err)
 	}
 	return n << 10
+}
+
+// processes are the folders of all processes.
+func processes() []string {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	return all
 }

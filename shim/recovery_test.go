@@ -46,7 +46,7 @@ func interrupted(s *shimtest.Stage, id string, last int64, want string) {
 	if r := newest(s); r.ID != id || r.State != "interrupted" || r.EndedAt == nil {
 		s.T.Errorf("listed as %+v", r)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // crowded is a stage on which the user has work of every kind.
@@ -92,7 +92,7 @@ func TestShimKilledInTheMiddleOfARun(t *testing.T) {
 	for shimtest.Until[event.ToolResult](stream).Tool != "Edit" {
 	}
 	id := newest(s).ID
-	if len(marked(s)) == 0 && runtime.GOOS == "linux" {
+	if len(s.Marked()) == 0 && runtime.GOOS == "linux" {
 		t.Error("no agent is there")
 	}
 	s.Kill()
@@ -212,7 +212,7 @@ func TestShimKilledDuringAnUndo(t *testing.T) {
 	if got := lines(s.Git("diff", "HEAD~2", "HEAD")); got != "" {
 		t.Errorf("the undo's commit: %s", got)
 	}
-	clean(s)
+	s.Clean()
 	undo(s, list[0].ID) // and is itself undoable
 	if got := s.Read("a.txt"); !strings.HasPrefix(got, "goodbye\n") {
 		t.Errorf("a.txt is %q", got)
@@ -239,7 +239,7 @@ func TestShimKilledAnywhere(t *testing.T) {
 			s.Play(edit, shim.Config{Timing: quick})
 			id := newest(s).ID
 			events := reattach(s, id, 0)
-			clean(s)
+			s.Clean()
 			r := newest(s)
 			if !slices.Contains([]string{"interrupted", "done"}, r.State) {
 				t.Errorf("listed as %+v%s", r, shimtest.Words(events))

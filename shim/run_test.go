@@ -54,7 +54,7 @@ func TestUsersWorkStaysAndTheCommitHoldsTheAgentsLinesOnly(t *testing.T) {
 	if got := s.Read("a.txt"); !strings.HasPrefix(got, "goodbye\n") || !strings.Contains(got, "staged by me\n") || !strings.Contains(got, "not staged\n") {
 		t.Errorf("a.txt is %q", got)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // indexBut lists the index without one path.
@@ -151,7 +151,7 @@ func TestFailedRunIsNotCommittedAndCanBeUndone(t *testing.T) {
 			if s.Read("a.txt") != before || s.Git("rev-parse", "HEAD") != head || s.Git("status", "--porcelain") != "" {
 				t.Error("undo did not restore the state before the run")
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -170,7 +170,7 @@ func TestNoChangeLeavesNothing(t *testing.T) {
 	if !strings.Contains(f.Error, "changed nothing") {
 		t.Errorf("undo of nothing: %q", f.Error)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // The user edits another file while no tool is running: it is not the run's.
@@ -248,7 +248,7 @@ func TestResume(t *testing.T) {
 		if turns := s.Turns(); len(turns) != 2 || slices.Contains(turns[1].Argv, "--resume") {
 			t.Errorf("agents started: %d", len(turns))
 		}
-		clean(s)
+		s.Clean()
 	})
 	t.Run("of another folder", func(t *testing.T) {
 		s := setup(t, fixture, nil)
@@ -263,7 +263,7 @@ func TestResume(t *testing.T) {
 		if len(s.Turns()) != 0 {
 			t.Error("an agent was started")
 		}
-		clean(s)
+		s.Clean()
 	})
 	t.Run("not a UUID", func(t *testing.T) {
 		s := setup(t, edit, nil)
@@ -321,7 +321,7 @@ func TestPastedImageReachesTheAgentAndNobodyElse(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(path)); !os.IsNotExist(err) {
 		t.Errorf("the run's folder is still there: %v", err)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // block is one block of a user message.
@@ -433,7 +433,7 @@ func TestAgentThatMisbehaves(t *testing.T) {
 			if tt.note != "" {
 				note(t, events, tt.note)
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -502,7 +502,7 @@ func TestAgentThatIsNotThere(t *testing.T) {
 	if r := newest(s); r.State != "failed" {
 		t.Errorf("listed as %+v", r)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestAgentThatIsNotExecutable(t *testing.T) {
@@ -520,7 +520,7 @@ func TestAgentThatIsNotExecutable(t *testing.T) {
 	if !strings.Contains(e.Message, "not executable") || e.Fix == "" {
 		t.Errorf("error %+v", e)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestNotSignedIn(t *testing.T) {
@@ -536,7 +536,7 @@ func TestNotSignedIn(t *testing.T) {
 			if e.Code != event.CodeNotSignedIn || !strings.Contains(e.Fix, tt.fix) {
 				t.Errorf("error %+v", e)
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }

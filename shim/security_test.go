@@ -289,5 +289,5 @@ func TestBadInput(t *testing.T) {
 	if got := s.Read(styles); got != "moved on\n" {
 		t.Errorf("%s is %q", styles, got)
 	}
-	clean(s)
+	s.Clean()
 }

@@ -205,8 +205,8 @@ func (s *soak) run(n int, c cycle) {
 // nothingLeft looks for processes and files of a run that has ended.
 func (s *soak) nothingLeft(n int, c cycle) {
 	s.T.Helper()
-	if left := marked(s.Stage); len(left) > 0 {
-		s.T.Fatalf("cycle %d, %s: processes left behind: %q", n, c.name, left)
+	if left := s.Marked(); len(left) > 0 {
+		s.T.Fatalf("cycle %d, %s: processes left behind: %v", n, c.name, left)
 	}
 	var left []string
 	for _, pattern := range []string{"tmp/*", "state/slidewrite/r/*-*", "state/slidewrite/repos/*/holder.json", "state/slidewrite/repos/*/tmp/*", "state/slidewrite/tmp/*", "repo/.git/*.lock", "repo/.git/*.slidewrite-*"} {
@@ -284,7 +284,7 @@ func (s *soak) cycles(n int) {
 	s.T.Logf("%d cycles, %.1f a second", len(plan), float64(len(plan))/time.Since(began).Seconds())
 	s.T.Logf("at the end: %v", s.settled(base))
 	s.kept()
-	clean(s.Stage)
+	s.Stage.Clean()
 	s.lockFree()
 	s.flat(memory)
 }

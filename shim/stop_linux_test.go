@@ -30,17 +30,6 @@ func grandchild(s *shimtest.Stage, kind string) (knob string, pid func() int) {
 	}
 }
 
-// lives is whether a process runs (one that has ended and was not reaped
-// does not).
-func lives(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(after, "Z")
-}
-
 // A server that the user asked for goes on after the run; a stop ends it.
 func TestWhatListensIsLeftAndSaid(t *testing.T) {
 	for _, kind := range []string{"listener", "unix-listener"} {
@@ -50,7 +39,7 @@ func TestWhatListensIsLeftAndSaid(t *testing.T) {
 			s.Play(edit, shim.Config{Timing: quick}, knob)
 			events := s.Design(ask())
 			t.Cleanup(func() { _ = syscall.Kill(pid(), syscall.SIGKILL) })
-			if !lives(pid()) {
+			if !shimtest.Lives(pid()) {
 				t.Error("the server was ended")
 			}
 			if n := note(t, events, "left_running"); !strings.Contains(n.Message, fmt.Sprint(pid())) {
@@ -65,7 +54,7 @@ func TestWhatListensIsLeftAndSaid(t *testing.T) {
 			s.Play(edit, shim.Config{Timing: timing}, knob, stubborn)
 			events := s.Design(ask())
 			t.Cleanup(func() { _ = syscall.Kill(pid(), syscall.SIGKILL) })
-			if note(t, events, "lingers"); !lives(pid()) {
+			if note(t, events, "lingers"); !shimtest.Lives(pid()) {
 				t.Error("the server was ended with the agent")
 			}
 			if n := note(t, events, "left_running"); !strings.Contains(n.Message, fmt.Sprint(pid())) {
@@ -80,7 +69,7 @@ func TestWhatListensIsLeftAndSaid(t *testing.T) {
 			shimtest.Until[event.Delta](stream)
 			stop(s)
 			stream.Rest()
-			if lives(pid()) {
+			if shimtest.Lives(pid()) {
 				t.Error("the server is still there after the stop")
 			}
 		})

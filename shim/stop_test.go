@@ -79,7 +79,7 @@ func TestStop(t *testing.T) {
 			if got := strings.TrimPrefix(words(events), "result, "); got != tt.want {
 				t.Fatalf("the run went %q, want %q%s", got, tt.want, shimtest.Words(events))
 			}
-			clean(s)
+			s.Clean()
 			if s.Git("rev-parse", "HEAD") != head {
 				t.Error("a stopped run was committed")
 			}
@@ -126,7 +126,7 @@ func TestStopDuringTheCommitIsTooLate(t *testing.T) {
 	if r := newest(s); r.State != "done" || r.SHA == "" {
 		t.Errorf("listed as %+v", r)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // hook makes a pre-commit hook that stands at a gate.
@@ -154,7 +154,7 @@ func TestClientThatLeaves(t *testing.T) {
 	if by := shimtest.One[event.Stopped](t, events).By; by != "disconnect" {
 		t.Errorf("stopped by %q", by)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestClientThatComesBackWithinTheGrace(t *testing.T) {
@@ -253,7 +253,7 @@ func TestShutdownDuringARun(t *testing.T) {
 		t.Fatalf("the run went %q", got)
 	}
 	s.Stop() // waits for the one above
-	clean(s)
+	s.Clean()
 	s.Play(edit, shim.Config{Timing: quick})
 	undo(s, newest(s).ID)
 	if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
@@ -349,7 +349,7 @@ func TestRunTimeout(t *testing.T) {
 			if got := s.Read("a.txt"); got != "hello\nsecond line\n" {
 				t.Errorf("a.txt is %q", got)
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
@@ -382,7 +382,7 @@ func TestStopRacesTheRunTimeout(t *testing.T) {
 			} else if notes := shimtest.All[event.Note](events); len(notes) > 0 {
 				t.Errorf("notes %+v", notes)
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }

@@ -322,7 +322,7 @@ func TestSoakDeadClient(t *testing.T) {
 	if took := time.Since(began); took > sse.StallAfter/2 {
 		t.Errorf("the shim took %v to end", took)
 	}
-	clean(s)
+	s.Clean()
 }
 
 // Clients that drop and come back at any place have every event once: live,
@@ -420,7 +420,7 @@ func TestSoakKilledShim(t *testing.T) {
 			t.Errorf("client %d, behind frame %d: %v, want %v (%v)", i, seen, got, want, err)
 		}
 	}
-	clean(s)
+	s.Clean()
 }
 
 // The memory of a run does not grow with the transcript, only with its
@@ -468,7 +468,7 @@ func TestSoakMemoryOfARun(t *testing.T) {
 			t.Errorf("%s: the shim needed %.1f MiB, want %.1f at most", tt.name, mib(v.Peak), mib(most))
 		}
 		s.Stop()
-		clean(s)
+		s.Clean()
 	}
 }
 

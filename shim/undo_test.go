@@ -44,7 +44,7 @@ func TestUndo(t *testing.T) {
 	}
 	// An undo has events of its own.
 	wantWords(t, s.Open("GET", "/runs/"+reply.ID+"/events", nil).Rest(), "change, commit, done")
-	clean(s)
+	s.Clean()
 }
 
 func TestUndoKeepsLaterEdits(t *testing.T) {
@@ -79,7 +79,7 @@ func TestUndoThatOverlapsTouchesNothing(t *testing.T) {
 	if got := s.Git("status", "--porcelain"); got != "" {
 		t.Errorf("status %q", got)
 	}
-	clean(s)
+	s.Clean()
 }
 
 func TestUndoOfUndo(t *testing.T) {
@@ -138,7 +138,7 @@ func TestUndoOfARunWhoseSnapshotsAreGone(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	refused(s, "GET", "/runs/"+id+"/diff", nil, 410, "gone")
-	clean(s)
+	s.Clean()
 }
 
 func TestUndoOfWhatIsNotThere(t *testing.T) {
@@ -163,7 +163,7 @@ func TestUndoOfEveryKindOfFile(t *testing.T) {
 			if s.Git("status", "--porcelain") != "" || s.Git("diff", "HEAD~2", "HEAD") != "" {
 				t.Errorf("after undo: %q %q", s.Git("status", "--porcelain"), s.Git("diff", "HEAD~2", "HEAD"))
 			}
-			clean(s)
+			s.Clean()
 		})
 	}
 }
