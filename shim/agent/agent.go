@@ -151,7 +151,7 @@ type Conversation interface {
 
 // Step is what a conversation wants done.
 type Step struct {
-	Write  [][]byte // lines to write to stdin, each with its newline
+	Write  [][]byte // to write to stdin; the lines of a protocol have their newline
 	Ready  bool     // the agent can take the prompt now
 	Result bool     // the line was a result: start the CloseAfterResult clock
 	Close  bool     // close stdin
