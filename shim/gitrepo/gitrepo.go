@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,10 +149,13 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 	if c.stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.stdin)
 	}
-	var stdout, stderr bytes.Buffer
+	var stdout output
+	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // git's own exit status was 0
+	// ErrWaitDelay: git's own exit status was 0, something holds its pipes. A
+	// list that may be cut short is no answer; what a hook prints is none anyway.
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) && (stdout.whole || c.hooks) {
 		return stdout.Bytes(), 0, nil
 	}
 	if ctx.Err() != nil {
@@ -172,6 +176,19 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		}
 	}
 	return stdout.Bytes(), code, &Error{Args: args, Exit: code, Stderr: strings.TrimSpace(stderr.String()), cause: cause}
+}
+
+// output is a buffer that knows whether all was read that there was to read.
+type output struct {
+	bytes.Buffer
+	whole bool
+}
+
+// ReadFrom is what os/exec fills a buffer by.
+func (o *output) ReadFrom(r io.Reader) (int64, error) {
+	n, err := o.Buffer.ReadFrom(r)
+	o.whole = err == nil
+	return n, err
 }
 
 // localEnvVars are the variables of `git rev-parse --local-env-vars` (git

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -283,5 +284,35 @@ func skipWithoutShell(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("hooks here are shell scripts")
+	}
+}
+
+// A list that git did not get to finish writing is no answer: taken for one, it
+// would leave changes out. What is held may be only the error output: that list
+// is whole. Not parallel: it changes a variable.
+func TestOutputThatMayBeCutShortIsNoAnswer(t *testing.T) {
+	skipWithoutShell(t)
+	patience := pipePatience
+	pipePatience = 50 * time.Millisecond
+	t.Cleanup(func() { pipePatience = patience })
+	r := newRepo(t)
+	repo := r.open()
+	run := func(held string) (string, error) {
+		alias := "alias.held=!printf list; sleep 60 " + held + " & echo $! >" + filepath.Join(r.dir, "pid") + "; :"
+		out, err := repo.git(t.Context(), call{config: []string{alias}}, "held")
+		pid, readErr := os.ReadFile(filepath.Join(r.dir, "pid"))
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if out, err := exec.Command("kill", strings.TrimSpace(string(pid))).CombinedOutput(); err != nil {
+			t.Errorf("kill: %v: %s", err, out)
+		}
+		return string(out), err
+	}
+	if out, err := run(">/dev/null"); err != nil || out != "list" {
+		t.Errorf("with stderr held: %q, %v", out, err)
+	}
+	if out, err := run("2>/dev/null"); err == nil {
+		t.Errorf("with stdout held: %q was taken for all", out)
 	}
 }
