@@ -1,0 +1,21 @@
+package grok
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
+)
+
+// TestContract runs the suite that every adapter passes over all transcripts.
+func TestContract(t *testing.T) {
+	var cases []agenttest.Case
+	for _, f := range loadFixtures(t) {
+		cases = append(cases, agenttest.Case{Name: f.Name, Lines: f.Lines(), Exit: exitOf(f), Opts: options(f)})
+	}
+	agenttest.Run(t, agenttest.Suite{
+		Agent:   New(Options{}),
+		Cases:   cases,
+		Closing: func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) },
+	})
+}
