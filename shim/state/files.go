@@ -15,8 +15,8 @@ import (
 const tempPrefix = ".new-"
 
 // secureDir creates dir where it is missing, makes it private and returns its
-// real path.
-func secureDir(dir string) (string, error) {
+// real path. variable is the environment variable that puts it elsewhere.
+func secureDir(dir, variable string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -25,7 +25,7 @@ func secureDir(dir string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
-		return "", errors.WithHint(errors.Wrap(err, "create it"), "set XDG_STATE_HOME to a folder you can write to")
+		return "", errors.WithHint(errors.Wrap(err, "create it"), "set "+variable+" to a folder you can write to")
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {

@@ -112,7 +112,7 @@ type All struct {
 
 // OpenAll makes dir ready, as Open does for one repository.
 func OpenAll(dir string) (*All, error) {
-	real, err := secureDir(dir)
+	real, err := secureDir(dir, "XDG_STATE_HOME")
 	if err != nil {
 		return nil, errors.Wrap(err, "state directory")
 	}

@@ -54,7 +54,7 @@ type Store struct {
 // Modes that are too wide are put right. It fails when dir belongs to another
 // user, or when another user could put something else in its place.
 func Open(dir, repoTop string) (*Store, error) {
-	real, err := secureDir(dir)
+	real, err := secureDir(dir, "XDG_STATE_HOME")
 	if err != nil {
 		return nil, errors.Wrap(err, "state directory")
 	}

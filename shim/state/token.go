@@ -54,7 +54,7 @@ func tokenIn(dir, repo string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err = secureDir(dir)
+	dir, err = secureDir(dir, "XDG_CONFIG_HOME")
 	if err != nil {
 		return "", err
 	}

@@ -69,15 +69,23 @@ func notFound(name, file string, searched []string) error {
 	return errors.WithHint(err, hint)
 }
 
-// maxNamed is how many folders a message names.
-const maxNamed = 5
+// A message names that many folders, of no more characters than that in all.
+const (
+	maxNamed      = 5
+	maxNamedWidth = 60
+)
 
 // someOf names the first folders, and how many more there are.
 func someOf(dirs []string) string {
-	if len(dirs) <= maxNamed {
-		return strings.Join(dirs, string(filepath.ListSeparator))
+	named := func(n int) string { return strings.Join(dirs[:n], string(filepath.ListSeparator)) }
+	n := min(len(dirs), maxNamed)
+	for n > 1 && len(named(n)) > maxNamedWidth {
+		n--
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(dirs[:maxNamed], string(filepath.ListSeparator)), len(dirs)-maxNamed)
+	if n == len(dirs) {
+		return named(n)
+	}
+	return fmt.Sprintf("%s and %d more", named(n), len(dirs)-n)
 }
 
 // installFolders are where installers put agents without touching PATH.

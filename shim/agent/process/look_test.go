@@ -57,6 +57,7 @@ func TestLookPath(t *testing.T) {
 		{name: "explicit but plain", explicit: at("plain/agentx"), path: at("bin"), message: "is not executable"},
 		{name: "nowhere", path: at("folder"), message: "agentx not found; searched " + at("folder")},
 		{name: "nowhere on a long PATH", path: "/1:/2:/1:/3:/4:/2:/5:/6", message: "agentx not found; searched /1:/2:/3:/4:/5 and "},
+		{name: "nowhere on a wide PATH", path: "/" + strings.Repeat("a", 40) + ":/" + strings.Repeat("b", 40) + ":/c", message: "agentx not found; searched /" + strings.Repeat("a", 40) + " and "},
 		// S14: the repo's own files never choose a binary.
 		{name: "S14 .", path: ".:" + at("later"), want: at("later/agentx")},
 		{name: "S14 empty entry", path: ":" + at("later"), want: at("later/agentx")},
