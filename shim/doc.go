@@ -22,6 +22,7 @@
 //	agent/claude    the anthropic provider
 //	agent/agenttest the contract every adapter passes
 //	catalog         models and sign-in of the providers, cached
+//	doctor          looks at what a shim stands on; one line each, with its fix
 //	run             the story of one run; knows no HTTP and no concrete agent
 //	server          HTTP in, nothing decided there
 //	server/servertest tries a shim over HTTP as clients and attackers do

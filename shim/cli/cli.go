@@ -102,6 +102,7 @@ func (a *app) root() *urfave.Command {
 			a.undoCommand(),
 			a.forgetCommand(),
 			a.demoCommand(),
+			a.doctorCommand(),
 			a.recordCommand(),
 			a.versionCommand(),
 		},

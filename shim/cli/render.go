@@ -56,11 +56,12 @@ type renderer struct {
 
 // SGR sequences (ECMA-48) of the few colours used.
 const (
-	bold  = "\x1b[1m"
-	faint = "\x1b[2m"
-	red   = "\x1b[31m"
-	green = "\x1b[32m"
-	plain = "\x1b[0m"
+	bold   = "\x1b[1m"
+	faint  = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
 )
 
 func (r *renderer) paint(style, s string) string {
