@@ -3,20 +3,13 @@ package fakeagents
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/errors"
 )
 
 // claude plays the claude CLI and returns its exit code.
 func (p *process) claude() int {
-	if path := p.knob("spawn_marker"); path != "" {
-		if err := os.WriteFile(path, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600); err != nil {
-			return p.refused(err)
-		}
-	}
 	switch {
 	case slices.Equal(p.args, []string{"--version"}):
 		fmt.Fprintf(p.stdout, "%s (Claude Code)\n", p.version) // as recorded in the case "version"
@@ -48,11 +41,6 @@ func (p *process) refusesRoot() bool {
 	return p.knob("refuse_root") != "" || p.fixture != nil && p.fixture.Case() == "root-refused"
 }
 
-func (p *process) refused(reason error) int {
-	refuse(p.stderr, reason)
-	return exitRefused
-}
-
 // checkTempDir demands that claude's temporary files go to a folder of the
 // run's own.
 func (p *process) checkTempDir() error {
@@ -64,53 +52,6 @@ func (p *process) checkTempDir() error {
 	return nil
 }
 
-// recorded loads the case of that name for the version that is played, else
-// for the default one; real before made.
-func (p *process) recorded(name string) (*Fixture, error) {
-	for _, version := range []string{p.version, defaultVersion} {
-		for _, provenance := range []string{Real, Made} {
-			f, err := p.corpus.Load(fmt.Sprintf("claude/%s/%s/%s", provenance, version, name))
-			if err == nil {
-				return f, nil
-			}
-		}
-	}
-	return nil, errors.Newf("no fixture %q of claude %s", name, p.version)
-}
-
-// command plays the case of a command that is no turn.
-func (p *process) command(name string) int {
-	f, err := p.recorded(name)
-	if err != nil {
-		return p.refused(err)
-	}
-	v := p.values("")
-	_, err = p.stdout.Write(v.fill(f.Stdout, 1))
-	if err == nil {
-		_, err = p.stderr.Write(v.FillText(f.Stderr))
-	}
-	if err != nil {
-		return p.refused(err)
-	}
-	return f.Exit
-}
-
-func (p *process) values(session string) Values {
-	return Values{Repo: p.dir, Session: session, Home: p.home(), Tmp: p.env.get("CLAUDE_CODE_TMPDIR"), Now: p.now, PID: os.Getpid()}
-}
-
-// signedOut is whether there is no login: the knob says so, until "auth
-// login" was run; "auth logout" ends a login.
-func (p *process) signedOut() bool {
-	state, err := os.ReadFile(p.authFile())
-	if err == nil {
-		return strings.TrimSpace(string(state)) != "login"
-	}
-	return p.knob("signed_out") != ""
-}
-
-func (p *process) authFile() string { return filepath.Join(p.configDir(), "fakeagent-auth") }
-
 func (p *process) authStatus() int {
 	_, key := p.env.lookup("ANTHROPIC_API_KEY")
 	switch {
@@ -120,17 +61,4 @@ func (p *process) authStatus() int {
 		return p.command("auth-status-none")
 	}
 	return p.command("auth-status-plan")
-}
-
-// auth notes a login or logout; the real ones open a browser.
-func (p *process) auth(what string) int {
-	err := os.MkdirAll(p.configDir(), 0o700)
-	if err == nil {
-		err = os.WriteFile(p.authFile(), []byte(what+"\n"), 0o600)
-	}
-	if err != nil {
-		return p.refused(err)
-	}
-	fmt.Fprintf(p.stdout, "fake %s: done\n", what)
-	return 0
 }

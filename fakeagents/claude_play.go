@@ -4,133 +4,21 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/cockroachdb/errors"
 )
 
-// script is the knobs of one turn, read once.
-type script struct {
-	pace     time.Duration
-	hangAt   int // after that many lines; -1 never
-	halfLine int
-	crashAt  int
-	flood    flood
-	stamp    int
-	bigLine  int // bytes
-	noResult bool
-	noStates bool
-	grease   bool
-	banner   bool
-}
+// first is the line after the answer to initialize, which was given before.
+func (t *turn) first() int { return initAnswer(t.lines) + 1 }
 
-// flood is many lines that are written as fast as the pipe takes them.
-type flood struct {
-	lines int
-	kind  string
-	size  int // bytes of a line, at most; 0 for a small one
-}
-
-func (t *turn) script() (s *script, err error) {
-	s = &script{hangAt: -1}
-	switch h := t.knob("hang"); h {
-	case "":
-	case "first":
-		s.hangAt = 0
-	default:
-		if s.hangAt, err = strconv.Atoi(h); err != nil {
-			return s, errors.Wrap(err, "knob hang")
-		}
-	}
-	if s.pace, err = t.duration("pace"); err != nil {
-		return s, err
-	}
-	for _, k := range []struct {
-		name string
-		n    *int
-	}{{"half_line", &s.halfLine}, {"crash", &s.crashAt}, {"flood", &s.flood.lines}, {"stamp", &s.stamp}} {
-		if *k.n, err = t.number(k.name); err != nil {
-			return s, err
-		}
-	}
-	if s.bigLine, err = parseSize(t.knob("big_line")); err != nil {
-		return s, errors.Wrap(err, "knob big_line")
-	}
-	if s.flood.size, err = parseSize(t.knob("flood_line")); err != nil {
-		return s, errors.Wrap(err, "knob flood_line")
-	}
-	s.flood.kind = t.knob("flood_kind")
-	s.noResult = t.knob("no_result") != ""
-	s.noStates = t.knob("no_state_events") != ""
-	s.grease = t.knob("grease") != ""
-	s.banner = t.knob("banner") != ""
-	return s, nil
-}
-
-// parseSize reads "50MiB", "64KiB" or a number of bytes.
-func parseSize(s string) (int, error) {
-	if s == "" {
-		return 0, nil
-	}
-	unit := 1
-	for _, u := range []struct {
-		suffix string
-		bytes  int
-	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if rest, ok := strings.CutSuffix(s, u.suffix); ok {
-			s, unit = rest, u.bytes
-			break
-		}
-	}
-	n, err := strconv.Atoi(s)
-	return n * unit, err
-}
-
-// play writes the fixture's lines, waits where the CLI had been told
-// something, and makes the effects where it had made them.
-func (t *turn) play() error {
-	s, err := t.script()
-	if err != nil {
-		return err
-	}
-	if s.banner {
-		if err := t.line([]byte("warning: this line is not JSON")); err != nil {
+// attend waits for what had been written to the CLI, and looks at what comes
+// in meanwhile.
+func (t *turn) attend(s *script, n int) error {
+	if n < len(t.lines) {
+		if err := t.barriers(n); err != nil {
 			return err
 		}
 	}
-	effects := t.fixture.Effects
-	start := initAnswer(t.lines) + 1 // initialize had its answer
-	if s.hangAt == 0 {
-		return t.hang(true)
-	}
-	for i := start; i < len(t.lines); i++ {
-		t.written = i
-		if err := t.barriers(i); err != nil {
-			return err
-		}
-		if err := t.breathe(s, i); err != nil {
-			return err
-		}
-		if effects, err = t.effects(effects, i); err != nil {
-			return err
-		}
-		if err := t.playLine(s, t.lines[i], i+1); err != nil {
-			return err
-		}
-		if s.crashAt == i+1 {
-			return t.crash()
-		}
-	}
-	t.written = len(t.lines)
-	if err := t.breathe(s, len(t.lines)); err != nil {
-		return err
-	}
-	if _, err := t.effects(effects, len(t.lines)); err != nil {
-		return err
-	}
-	return t.finish(s)
+	return t.breathe(s, n)
 }
 
 // breathe hangs or pauses between two lines and looks at what came in.
@@ -200,62 +88,25 @@ func (t *turn) barriers(n int) error {
 	return nil
 }
 
-// effects makes those that are due when n lines were written.
-func (t *turn) effects(left []Effect, n int) ([]Effect, error) {
-	for len(left) > 0 && left[0].After <= n {
-		if err := left[0].Apply(t.dir); err != nil {
-			return nil, err
-		}
-		left = left[1:]
-	}
-	return left, nil
-}
-
-// playLine writes line number n of the fixture and what the knobs add.
-func (t *turn) playLine(s *script, line []byte, n int) error {
-	isResult := bytes.Contains(line, []byte(`"type":"result"`))
-	isState := bytes.Contains(line, []byte(`"subtype":"session_state_changed"`))
-	if isResult && s.noResult || isState && (s.noStates || s.noResult) {
-		return nil
-	}
-	line = t.fill(line)
-	t.tools += openTools(line)
+func (t *turn) sort(line []byte) lineSort {
 	switch {
-	case s.halfLine == n:
-		if _, err := t.out.Write(line[:len(line)/2]); err != nil {
-			return err
-		}
-		return errEnded
-	case isResult && s.bigLine > 0:
-		if err := t.bigLine(s.bigLine); err != nil {
-			return err
-		}
+	case bytes.Contains(line, []byte(`"type":"result"`)):
+		return resultLine
+	case bytes.Contains(line, []byte(`"subtype":"session_state_changed"`)):
+		return stateLine
+	case textStart.Match(line):
+		return textLine
 	}
-	if s.grease {
-		if err := t.grease(n); err != nil {
-			return err
-		}
-		line = append([]byte(`{"grease":{"list":[1,null,"x"]},`), line[1:]...)
-	}
-	if err := t.line(line); err != nil {
-		return err
-	}
-	if (s.flood.lines > 0 || s.stamp > 0) && textStart.Match(line) {
-		flood, stamps := s.flood, s.stamp
-		s.flood.lines, s.stamp = 0, 0 // in the first message only
-		if err := t.flood(flood); err != nil {
-			return err
-		}
-		return t.stamps(stamps)
-	}
-	return nil
+	return anyLine
 }
 
+// fill also counts the tool calls that are open.
 func (t *turn) fill(line []byte) []byte {
 	line = t.values.Fill(line)
 	for recorded, now := range t.ids {
 		line = bytes.ReplaceAll(line, []byte(`"request_id":`+quoted(recorded)), []byte(`"request_id":`+quoted(now)))
 	}
+	t.tools += openTools(line)
 	return line
 }
 
@@ -276,117 +127,37 @@ func openTools(line []byte) int {
 	return 0
 }
 
-// delta is one text_delta line as 2.1.332 writes it.
-func (t *turn) delta(text string) []byte {
+// text is one text_delta line as 2.1.332 writes it.
+func (t *turn) text(text string) []byte {
 	return fmt.Appendf(nil, `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}},"session_id":%s,"parent_tool_use_id":null,"uuid":%s,"api_message_id":"msg_000001"}`,
 		quoted(text), quoted(t.values.Session), quoted(uuid(t.values.Session, "delta")))
 }
 
-func (t *turn) bigLine(size int) error {
-	return t.line(t.delta(strings.Repeat("x", size)))
+// tool is the result of Bash as 2.1.332 writes it: the output is there twice.
+func (t *turn) tool(n int, output string) []byte {
+	out := quoted(output)
+	return fmt.Appendf(nil, `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_flood_%d","type":"tool_result","content":%s,"is_error":false}]},"parent_tool_use_id":null,"session_id":%s,"uuid":%s,"tool_use_result":{"stdout":%s,"stderr":"","interrupted":false,"isImage":false,"noOutputExpected":false}}`,
+		n, out, quoted(t.values.Session), quoted(uuid(t.values.Session, "flood")), out)
 }
 
-func (t *turn) flood(f flood) error {
-	switch f.kind {
-	case "", "text_delta":
-		one := append(t.delta(f.text(1)), '\n')
-		perChunk := max(1, 60<<10/len(one))
-		chunk := bytes.Repeat(one, min(perChunk, f.lines))
-		for n := f.lines; n > 0; n -= perChunk {
-			if n < perChunk {
-				chunk = chunk[:n*len(one)]
-			}
-			if _, err := t.out.Write(chunk); err != nil {
-				return err
-			}
-		}
-	case "tool_result": // of Bash, as 2.1.332 writes it: the output is there twice
-		out := quoted(f.text(2))
-		rest := fmt.Appendf(nil, `,"type":"tool_result","content":%s,"is_error":false}]},"parent_tool_use_id":null,"session_id":%s,"uuid":%s,"tool_use_result":{"stdout":%s,"stderr":"","interrupted":false,"isImage":false,"noOutputExpected":false}}`+"\n",
-			out, quoted(t.values.Session), quoted(uuid(t.values.Session, "flood")), out)
-		for n := range f.lines {
-			fmt.Fprintf(t.out, `{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_flood_%d"`, n)
-			if _, err := t.out.Write(rest); err != nil {
-				return err
-			}
-		}
-	default:
-		return errors.Newf("knob flood_kind: %q", f.kind)
-	}
-	return t.out.Flush()
-}
+func (t *turn) outputs() int { return 2 }
 
-// text is the text of a line that holds it so many times.
-func (f flood) text(times int) string {
-	const small, sentence = "flooding it ", "flooding it with lines of text\n"
-	const around = 512 // bytes of a line without its text, at most
-	if f.size == 0 {
-		return small
-	}
-	return strings.Repeat(sentence, max(1, (f.size-around)/(len(sentence)+1)/times)) // \n is two bytes in JSON
-}
-
-// stamps writes n deltas that say when they were written.
-func (t *turn) stamps(n int) error {
-	for range n {
-		time.Sleep(time.Millisecond)
-		if err := t.line(t.delta(strconv.FormatInt(time.Now().UnixNano(), 10))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// grease writes a line of a kind no version has.
-func (t *turn) grease(n int) error {
-	session := quoted(t.values.Session)
+func (t *turn) odd(n int) []byte {
 	kinds := []string{
 		`{"type":"grease","value":{"nested":[1,2,3]},"session_id":%s}`,
 		`{"type":"system","subtype":"grease","message":"never seen","session_id":%s}`,
 		`{"type":"stream_event","event":{"type":"grease_delta","index":0},"session_id":%s,"parent_tool_use_id":null}`,
 		`{"session_id":%s,"no_type_at_all":true}`,
 	}
-	return t.line(fmt.Appendf(nil, kinds[n%len(kinds)], session))
+	return fmt.Appendf(nil, kinds[n%len(kinds)], quoted(t.values.Session))
 }
 
-func (t *turn) crash() error {
-	var err error
-	if t.code, err = t.number("crash_exit"); err != nil {
-		return err
-	}
-	if t.knob("crash_exit") == "" {
-		t.code = 1
-	}
-	if text := t.knob("crash_stderr"); text != "" {
-		fmt.Fprintln(t.stderr, text)
-	}
-	return errEnded
-}
-
-// finish writes the rest of the transcript and ends as the CLI had ended:
-// when its input was closed, or by itself.
-func (t *turn) finish(s *script) error {
-	if err := t.disk.end(); err != nil {
-		return err
-	}
-	if _, err := t.stderr.Write(t.values.FillText(t.fixture.Stderr)); err != nil {
-		return err
-	}
-	if s.noResult {
-		return errEnded // with exit code 0
-	}
-	waits := false
+// end waits for the end of input where the CLI had.
+func (t *turn) end() error {
 	for _, in := range t.fixture.Stdin {
-		waits = waits || in.Close
-	}
-	if waits {
-		if err := t.closed(); err != nil {
-			return err
+		if in.Close {
+			return t.closed()
 		}
-	}
-	t.code = t.fixture.Exit
-	if t.knob("ignore_close") != "" {
-		return t.hang(false)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,19 +20,10 @@ const (
 	exitSIGHUP  = 129
 )
 
-// errEnded unwinds a turn that is over before its lines are: end of input,
-// an interrupt, a signal, a knob. The exit code is in turn.code.
-var errEnded = errors.New("ended")
-
 // turn is one process that takes messages.
 type turn struct {
-	*process
-	args    claudeArgs
-	fixture *Fixture
-	lines   [][]byte
-	values  Values
-	out     *bufio.Writer
-	disk    *disk
+	*player
+	args claudeArgs
 
 	in      chan message // closed at end of input
 	signals chan os.Signal
@@ -42,17 +32,15 @@ type turn struct {
 	queue   []message         // read, not yet waited for
 	ids     map[string]string // recorded request id → this run's
 	prompt  string
-	started bool // a user message came in
-	written int  // lines of the fixture
-	tools   int  // tool calls announced and not answered
-	code    int
+	started bool   // a user message came in
+	tools   int    // tool calls announced and not answered
 	initReq string // request id of the initialize that came in
 }
 
 // turn speaks stream-json until its input ends.
 func (p *process) turn(args claudeArgs) int {
-	t := &turn{process: p, args: args, out: bufio.NewWriterSize(p.stdout, 64<<10), in: make(chan message, 16),
-		signals: make(chan os.Signal, 4), ids: map[string]string{}}
+	t := &turn{player: newPlayer(p), args: args, in: make(chan message, 16), signals: make(chan os.Signal, 4), ids: map[string]string{}}
+	t.dialect = t
 	if args.resume != "" {
 		known, err := p.knows(args.resume)
 		if err != nil {
@@ -125,9 +113,10 @@ func (t *turn) run() error {
 	if err := t.await("user"); err != nil {
 		return err
 	}
-	if err := t.choose(); err != nil {
+	if err := t.choose("not-signed-in", "rate-limited", t.prompt); err != nil {
 		return err
 	}
+	t.noteID("initialize", t.initReq)
 	if err := t.prepare(); err != nil {
 		return err
 	}
@@ -358,10 +347,7 @@ func (t *turn) checkUser(m message) error {
 		return errors.New("the user message is empty")
 	}
 	t.prompt = m.text()
-	if _, marked := t.env.lookup("SLIDEWRITE_RUN"); !marked && t.env.get(EnvNoMarker) == "" {
-		return errors.New("SLIDEWRITE_RUN is not set: what the run leaves behind could not be found")
-	}
-	return nil
+	return t.checkMarker()
 }
 
 // unexpected handles a message the fixture has no place for.
@@ -439,70 +425,13 @@ func (t *turn) aborted() error {
 	return t.out.Flush()
 }
 
-// choose settles which fixture is played.
-func (t *turn) choose() error {
-	var err error
-	switch {
-	case t.signedOut():
-		t.fixture, err = t.recorded("not-signed-in")
-	case t.knob("rate_limited") != "":
-		t.fixture, err = t.recorded("rate-limited")
-	case t.process.fixture != nil:
-		t.fixture = t.process.fixture
-		if !t.fixture.tookMessage() {
-			err = errors.Newf("fixture %s is no turn: no user message went in", t.fixture.Name)
-		}
-	default:
-		t.fixture, err = t.byPrompt()
-		t.process.fixture = t.fixture // for its knobs
-	}
-	if err != nil {
-		return err
-	}
-	if t.fixture.Provenance() == Captured {
-		return errors.Newf("fixture %s was captured with another command line and cannot be played", t.fixture.Name)
-	}
-	t.noteID("initialize", t.initReq)
-	return nil
-}
-
-// byPrompt finds the first fixture of the version that fits the prompt.
-func (t *turn) byPrompt() (*Fixture, error) {
-	for _, provenance := range []string{Real, Made} {
-		all, err := t.corpus.All(func(name string) bool {
-			return strings.HasPrefix(name, "claude/"+provenance+"/"+t.version+"/")
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range all {
-			if f.fits(t.prompt) {
-				return f, nil
-			}
-		}
-	}
-	return nil, errors.Newf("no fixture of claude %s fits the prompt %.80q", t.version, t.prompt)
-}
-
-func (f *Fixture) fits(prompt string) bool {
-	if !f.tookMessage() {
-		return false
-	}
-	if f.Match != nil {
-		return f.Match.MatchString(prompt)
-	}
-	own := strings.TrimSpace(f.Prompt())
-	return own != "" && strings.Contains(prompt, own)
-}
-
 // prepare fills in the values and starts the transcript on disk.
 func (t *turn) prepare() error {
 	if err := t.settle(t.fixture); err != nil {
 		return err
 	}
 	t.lines = t.fixture.Lines()
-	t.disk = &disk{dir: t.projectDir(), values: t.values, asked: t.fixture.Prompt(), prompt: t.prompt,
-		files: append([]File{}, t.fixture.Disk...), before: t.fixture.Before}
+	t.disk = t.newDisk(t.projectDir(), t.values.Session+".jsonl", `"type":"user"`, t.prompt)
 	if err := t.disk.begin(); err != nil {
 		return err
 	}
@@ -510,26 +439,6 @@ func (t *turn) prepare() error {
 		return startGrandchild(kind, t.knob("grandchild_pid"), t.dir)
 	}
 	return nil
-}
-
-// number reads a knob that is a count, 0 when absent.
-func (t *turn) number(name string) (int, error) {
-	v := t.knob(name)
-	if v == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(v)
-	return n, errors.Wrapf(err, "knob %s", name)
-}
-
-// duration reads a knob that is a time, 0 when absent.
-func (t *turn) duration(name string) (time.Duration, error) {
-	v := t.knob(name)
-	if v == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(v)
-	return d, errors.Wrapf(err, "knob %s", name)
 }
 
 // hang stops for ever. Within a turn requests are still answered, and an
@@ -546,15 +455,4 @@ func (t *turn) hang(interruptible bool) error {
 			}
 		}
 	}
-}
-
-// line writes one line at once, as the real CLI does.
-func (t *turn) line(line []byte) error {
-	if _, err := t.out.Write(line); err != nil {
-		return err
-	}
-	if err := t.out.WriteByte('\n'); err != nil {
-		return err
-	}
-	return t.out.Flush()
 }

@@ -22,8 +22,9 @@
 //
 //	argv          JSON array, without the program's name
 //	stdin         what was written: "<n> <JSON line>" or "<n> close", where n
-//	              stdout lines had been read by then ("-" when unknown)
-//	stdin.txt     plain text that was piped in instead (captured only)
+//	              stdout lines had been read by then ("-" when unknown); or
+//	              "<n> signal SIGINT", sent to the process
+//	stdin.txt     plain text that was piped in, codex's prompt
 //	stdout.jsonl  every stdout line, in order
 //	stdout        the same for a command that does not speak JSON lines
 //	stderr        its stderr
@@ -52,7 +53,8 @@
 // # Placeholders
 //
 // {{REPO}} {{REPO_ENC}} {{SESSION}} {{UUID:n}} {{TIME}} {{HOME}} {{TMP}} {{PORT}} {{KEY}}
-// {{DATE}} {{EMAIL}} stand for values that differ from run to run and are filled in when
+// {{DATE}} {{EMAIL}} {{PARENT}} (the folder of the repository) {{DAY}} {{STAMP}} (of codex's
+// files) stand for values that differ from run to run and are filled in when
 // a fixture is played; {{ELIDED}} for long text of the vendor's (prompts, tool
 // schemas) that no test needs; {{REPEAT:x:n}} for n times the character x,
 // expanded when a fixture is loaded.

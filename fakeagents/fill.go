@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -56,6 +57,8 @@ func (v Values) value(name, arg string) (string, bool) {
 	switch name {
 	case "REPO":
 		return v.Repo, true
+	case "PARENT":
+		return filepath.Dir(v.Repo), true
 	case "REPO_ENC":
 		return ProjectFolder(v.Repo), true
 	case "SESSION":
@@ -68,6 +71,10 @@ func (v Values) value(name, arg string) (string, bool) {
 		return "0", true
 	case "TIME":
 		return v.Now.UTC().Format("2006-01-02T15:04:05.000Z"), true
+	case "DAY": // a folder of codex's
+		return v.Now.Format("2006/01/02"), true
+	case "STAMP": // local time in a file's name
+		return v.Now.Format("2006-01-02T15-04-05"), true
 	case "DATE":
 		return v.Now.UTC().Format(time.DateOnly), true
 	case "PID":

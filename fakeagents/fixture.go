@@ -29,7 +29,7 @@ type Fixture struct {
 	Comment string
 	Argv    []string
 	Stdin   []Input
-	Piped   []byte // stdin.txt: plain text instead of Stdin
+	Piped   []byte // stdin.txt: plain text that was piped in
 	Stdout  []byte // stdout.jsonl, or stdout when Plain
 	Plain   bool   // Stdout is not JSON lines
 	Stderr  []byte
@@ -51,11 +51,12 @@ type File struct {
 	Symlink bool
 }
 
-// Input is one thing that was done to the CLI's stdin.
+// Input is one thing that was done to the CLI's stdin, or to the CLI itself.
 type Input struct {
-	After int    // stdout lines read by then, -1 when unknown
-	Line  []byte // one JSON line without its newline
-	Close bool   // stdin was closed; Line is nil
+	After  int    // stdout lines read by then, -1 when unknown
+	Line   []byte // one JSON line without its newline
+	Close  bool   // stdin was closed; Line is nil
+	Signal string // the process was sent it, "SIGINT"; Line is nil
 }
 
 // Effect is one change of a file. It happens when After stdout lines have
@@ -83,7 +84,7 @@ type Replace struct {
 	New string `json:"new"`
 }
 
-// Agent is the first part of the name: claude.
+// Agent is the first part of the name: claude or codex.
 func (f *Fixture) Agent() string { return f.part(0) }
 
 // Provenance is the second part of the name: real, captured or made.
@@ -97,15 +98,21 @@ func (f *Fixture) Case() string { return f.part(3) }
 
 func (f *Fixture) part(i int) string { return strings.SplitN(f.Name, "/", 4)[i] }
 
-// IsRun is whether it is a run as a client sees one: a user message went in,
-// or the CLI was started for one and failed before it took any. Other cases
-// are the answer to initialize and commands such as "auth status".
+// IsRun is whether it is a run as a client sees one: a prompt went in, or the
+// CLI was started for one and failed before it took any. Other cases are the
+// answer to initialize and commands such as "auth status".
 func (f *Fixture) IsRun() bool {
+	if f.Agent() == "codex" {
+		return !f.Plain && len(f.Argv) > 0 && f.Argv[0] == "exec"
+	}
 	return f.tookMessage() || slices.Contains(f.Argv, "--max-turns") && f.Exit != 0
 }
 
-// tookMessage is whether a user message went in.
+// tookMessage is whether a prompt went in.
 func (f *Fixture) tookMessage() bool {
+	if f.Piped != nil {
+		return true
+	}
 	for _, in := range f.Stdin {
 		if in.kind() == "user" {
 			return true
@@ -118,7 +125,7 @@ func (f *Fixture) tookMessage() bool {
 // the same line.
 func (f *Fixture) Interrupted() bool {
 	for _, in := range f.Stdin {
-		if in.kind() == "control_request/interrupt" {
+		if in.kind() == "control_request/interrupt" || in.Signal != "" {
 			return true
 		}
 	}
@@ -138,10 +145,10 @@ func splitLines(b []byte) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
 }
 
-// Prompt returns the text of the last user message that went in, all text
-// blocks joined by newlines, "" when there was none.
+// Prompt returns what was piped in, or the text of the last user message that
+// went in, all text blocks joined by newlines; "" when there was none.
 func (f *Fixture) Prompt() string {
-	prompt := ""
+	prompt := string(f.Piped)
 	for _, in := range f.Stdin {
 		if in.kind() == "user" {
 			m, err := parseMessage(in.Line)
@@ -153,10 +160,13 @@ func (f *Fixture) Prompt() string {
 	return prompt
 }
 
-// kind is "user", "control_request/initialize", "close" …
+// kind is "user", "control_request/initialize", "close", "signal SIGINT" …
 func (in Input) kind() string {
 	if in.Close {
 		return "close"
+	}
+	if in.Signal != "" {
+		return "signal " + in.Signal
 	}
 	m, err := parseMessage(in.Line)
 	if err != nil {
@@ -263,10 +273,13 @@ func parseStdin(b []byte) ([]Input, error) {
 			in.After, err = strconv.Atoi(string(n))
 		}
 		if !ok || err != nil {
-			return nil, errors.Newf("line %.60q must be a number, a space and a JSON line or \"close\"", line)
+			return nil, errors.Newf("line %.60q must be a number, a space and a JSON line, \"close\" or \"signal\" and its name", line)
 		}
 		if string(rest) == "close" {
 			in.Line, in.Close = nil, true
+		}
+		if name, ok := bytes.CutPrefix(rest, []byte("signal ")); ok {
+			in.Line, in.Signal = nil, string(name)
 		}
 		ins = append(ins, in)
 	}
@@ -469,8 +482,8 @@ func formatStdin(ins []Input) []byte {
 			after = strconv.Itoa(in.After)
 		}
 		line := in.Line
-		if in.Close {
-			line = []byte("close")
+		if in.Line == nil {
+			line = []byte(in.kind())
 		}
 		fmt.Fprintf(&b, "%s %s\n", after, line)
 	}

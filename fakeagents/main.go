@@ -1,6 +1,7 @@
 package fakeagents
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,8 +34,9 @@ const (
 	EnvLog = "FAKEAGENT_LOG"
 )
 
-// defaultVersion is played when neither fixture nor EnvVersion says one.
-const defaultVersion = "2.1.332"
+// defaultVersions are played, by CLI, when neither fixture nor EnvVersion says
+// one.
+var defaultVersions = map[string]string{"claude": "2.1.332", "codex": "0.171.0"}
 
 // exitRefused is the exit code for a command line, an environment or an input
 // that the fake does not accept. The reason is on stderr.
@@ -45,6 +47,7 @@ const exitRefused = 2
 func Commands(c Corpus) map[string]func() {
 	return map[string]func(){
 		"claude": func() { os.Exit(Main(c, "claude", os.Args[1:])) },
+		"codex":  func() { os.Exit(Main(c, "codex", os.Args[1:])) },
 	}
 }
 
@@ -54,11 +57,16 @@ func Main(c Corpus, name string, args []string) int {
 	if kind, ok := grandchildKind(args); ok {
 		return beGrandchild(kind, args[2])
 	}
-	p, err := newProcess(c, args)
+	p, err := newProcess(c, name, args)
+	if err == nil {
+		err = p.mark()
+	}
 	if err == nil {
 		switch name {
 		case "claude":
 			return p.claude()
+		case "codex":
+			return p.codex()
 		default:
 			err = errors.Newf("there is no fake of %s", name)
 		}
@@ -70,6 +78,7 @@ func Main(c Corpus, name string, args []string) int {
 // process is one start of a fake.
 type process struct {
 	corpus  Corpus
+	name    string // of the CLI
 	args    []string
 	dir     string // working directory, symlinks resolved
 	env     environment
@@ -83,8 +92,8 @@ type process struct {
 	now     time.Time
 }
 
-func newProcess(c Corpus, args []string) (*process, error) {
-	p := &process{corpus: c, args: args, env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now()}
+func newProcess(c Corpus, name string, args []string) (*process, error) {
+	p := &process{corpus: c, name: name, args: args, env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now()}
 	dir, err := os.Getwd()
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir) // as the CLIs see it
@@ -100,18 +109,30 @@ func newProcess(c Corpus, args []string) (*process, error) {
 		if p.fixture, err = c.Load(name); err != nil {
 			return nil, errors.Wrap(err, EnvFixture)
 		}
+		if p.fixture.Agent() != p.name {
+			p.fixture = nil // it is another fake's
+		}
 	}
 	p.version = p.env.get(EnvVersion)
 	if p.version == "" && p.fixture != nil {
 		p.version = p.fixture.Version()
 	}
 	if p.version == "" {
-		p.version = defaultVersion
+		p.version = defaultVersions[name]
 	}
 	if p.log, err = openLog(p.env.get(EnvLog)); err != nil {
 		return nil, err
 	}
 	return p, p.log.start(p)
+}
+
+// mark writes the file that the knob names.
+func (p *process) mark() error {
+	path := p.knob("spawn_marker")
+	if path == "" {
+		return nil
+	}
+	return os.WriteFile(path, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600)
 }
 
 // knob returns a knob of the environment, else of the fixture that is played.
