@@ -6,8 +6,11 @@ SHELL := /bin/bash
 
 VERSION ?= 0.1.0
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
-CLI     := github.com/slidewrite/slidewrite/shim/cli
-LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT)
+SET     := -X github.com/slidewrite/slidewrite/shim/cli
+LDFLAGS := -s -w $(SET).version=$(VERSION) $(SET).commit=$(COMMIT)
+
+# Which agent's CLI "make record" records: claude or codex.
+CLI ?= claude
 
 # The claude versions whose transcripts are recorded here.
 CLAUDE_VERSIONS := 2.1.332 2.1.197
@@ -81,8 +84,8 @@ conformance: ## drive the real claude CLIs from npm and compare with the goldens
 	done; \
 	SLIDEWRITE_CONFORMANCE="$$bins" go test -count=1 -v -run Conformance ./golden
 
-record: ## re-record fixtures: make record BIN=/path/to/claude [RUN=regexp]
-	go run ./cmd/slidewrite record --agent claude --bin '$(BIN)' --run '$(RUN)'
+record: ## re-record fixtures: make record CLI=codex BIN=/path/to/it [RUN=regexp]
+	go run ./cmd/slidewrite record --agent '$(CLI)' --bin '$(BIN)' --run '$(RUN)'
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14

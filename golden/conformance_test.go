@@ -66,14 +66,14 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc, err := scriptmodel.Load(f.Case())
+	sc, err := scriptmodel.Load(scriptmodel.Claude, f.Case())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newStage(t, f)
 	session := ""
 	if sc.Before != "" {
-		before, err := scriptmodel.Load(sc.Before)
+		before, err := scriptmodel.Load(scriptmodel.Claude, sc.Before)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
 	}
 	if sc.Lost {
 		session = lostSession
-		if sc, err = scriptmodel.Load(afterLost); err != nil {
+		if sc, err = scriptmodel.Load(scriptmodel.Claude, afterLost); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -14,7 +17,7 @@ import (
 
 // Options says what to record.
 type Options struct {
-	Agent string         // "claude"
+	Agent string         // "claude" or "codex"
 	Bin   string         // path of the real CLI
 	Run   *regexp.Regexp // scenarios by name; nil records all
 	Out   string         // fixtures folder: fakeagents/fixtures in this tree
@@ -29,7 +32,7 @@ type Options struct {
 	// Linux, as root. Otherwise the CLI is merely told to talk to the script
 	// model alone.
 	Isolate bool
-	// Timeout of one scenario; one minute when zero.
+	// Timeout of one scenario; three minutes when zero.
 	Timeout time.Duration
 }
 
@@ -40,20 +43,23 @@ type Outcome struct {
 	Err      error
 }
 
+// Agents are the agents whose CLIs can be recorded.
+func Agents() []string { return slices.Sorted(maps.Keys(clis)) }
+
 // Record runs the scenarios and writes a fixture for each. A scenario that
 // fails leaves its old fixture as it is, and the others are recorded all the
 // same; the error then names them.
 func Record(ctx context.Context, o Options) ([]Outcome, error) {
-	if o.Agent != "claude" {
-		return nil, errors.WithHint(errors.Newf("record: cannot record agent %q", o.Agent), "pass --agent claude")
+	if clis[o.Agent] == nil {
+		return nil, errors.WithHint(errors.Newf("record: cannot record agent %q", o.Agent), "pass --agent "+strings.Join(Agents(), " or "))
 	}
 	if o.Timeout == 0 {
-		o.Timeout = time.Minute
+		o.Timeout = 3 * time.Minute
 	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	names, err := scriptmodel.Names()
+	names, err := scriptmodel.Names(o.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +90,7 @@ func Record(ctx context.Context, o Options) ([]Outcome, error) {
 
 func recordOne(ctx context.Context, o Options, version, name string) Outcome {
 	out := Outcome{Scenario: name}
-	sc, err := scriptmodel.Load(name)
+	sc, err := scriptmodel.Load(o.Agent, name)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()

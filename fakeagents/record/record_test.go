@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,12 +26,17 @@ func TestMain(m *testing.M) {
 // options records the fake, which takes the place of the real CLI.
 func options(t *testing.T, run string, env ...string) record.Options {
 	t.Helper()
-	bin, err := exec.LookPath("claude")
+	return optionsOf(t, "claude", run, env...)
+}
+
+func optionsOf(t *testing.T, agent, run string, env ...string) record.Options {
+	t.Helper()
+	bin, err := exec.LookPath(agent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return record.Options{
-		Agent: "claude", Bin: bin, Run: regexp.MustCompile(run), Out: t.TempDir(), Timeout: 20 * time.Second,
+		Agent: agent, Bin: bin, Run: regexp.MustCompile(run), Out: t.TempDir(), Timeout: 20 * time.Second,
 		Now: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), Env: append(env, fakeagents.EnvKeepEnv+"=1"),
 	}
 }
@@ -52,36 +58,49 @@ func load(t *testing.T, out, name string) *fakeagents.Fixture {
 // same lines, effects, input and exit again. This holds recorder and player
 // together.
 func TestRecordingTheFakeGivesTheFixtureAgain(t *testing.T) {
-	for _, scenario := range []string{
-		"edit", "multi-file", "bash-kinds", "delete-rename", "odd-names", "agent-commits", "crlf", "unicode-file", "max-turns", "big-answer", "interrupt-bash",
+	for agent, scenarios := range map[string]string{
+		"claude/real/2.1.332": "edit multi-file bash-kinds delete-rename odd-names agent-commits crlf unicode-file max-turns big-answer interrupt-bash",
+		"codex/real/0.171.0":  "edit patch-all bash-sed delete-rename agent-commits unicode-file outside big-answer interrupt-bash login-status",
 	} {
-		t.Run(scenario, func(t *testing.T) {
-			t.Parallel()
-			name := "claude/real/2.1.332/" + scenario
-			o := options(t, "^"+scenario+"$", fakeagents.EnvFixture+"="+name, fakeagents.EnvKnobs+"=pace=2ms")
-			if _, err := record.Record(context.Background(), o); err != nil {
-				t.Fatal(err)
-			}
-			want, err := fixtures.Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := load(t, o.Out, name)
-			if !bytes.Equal(got.Stdout, want.Stdout) {
-				t.Errorf("stdout differs: %s", firstDifference(got.Lines(), want.Lines()))
-			}
-			for _, part := range []struct {
-				what      string
-				got, want any
-			}{
-				{"stdin", stdin(got), stdin(want)}, {"effects", effects(got), effects(want)}, {"exit", got.Exit, want.Exit},
-				{"argv", strings.Join(got.Argv, "\n"), strings.Join(want.Argv, "\n")},
-			} {
-				if part.got != part.want {
-					t.Errorf("%s\n%v\nwant\n%v", part.what, part.got, part.want)
-				}
-			}
-		})
+		for _, scenario := range strings.Fields(scenarios) {
+			t.Run(agent+"/"+scenario, func(t *testing.T) {
+				t.Parallel()
+				recordAgain(t, agent+"/"+scenario)
+			})
+		}
+	}
+}
+
+func recordAgain(t *testing.T, name string) {
+	agent, _, _ := strings.Cut(name, "/")
+	scenario := path.Base(name)
+	knobs := "pace=2ms"
+	if scenario == "login-status" {
+		knobs = "signed_out=1"
+	}
+	o := optionsOf(t, agent, "^"+scenario+"$", fakeagents.EnvFixture+"="+name, fakeagents.EnvKnobs+"="+knobs)
+	if _, err := record.Record(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	want, err := fixtures.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := load(t, o.Out, name)
+	if !bytes.Equal(got.Stdout, want.Stdout) {
+		t.Errorf("stdout differs: %s", firstDifference(got.Lines(), want.Lines()))
+	}
+	for _, part := range []struct {
+		what      string
+		got, want any
+	}{
+		{"stdin", stdin(got), stdin(want)}, {"piped", string(got.Piped), string(want.Piped)}, {"stderr", string(got.Stderr), string(want.Stderr)},
+		{"effects", effects(got), effects(want)}, {"exit", got.Exit, want.Exit},
+		{"argv", strings.Join(got.Argv, "\n"), strings.Join(want.Argv, "\n")},
+	} {
+		if part.got != part.want {
+			t.Errorf("%s\n%v\nwant\n%v", part.what, part.got, part.want)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func NewScrubber(literals map[string]string, session string) *Scrubber {
 
 var (
 	uuidRE   = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
-	timeRE   = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	timeRE   = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	dayRE    = regexp.MustCompile(`\b2026-\d\d-\d\d\b`)
 	epochRE  = regexp.MustCompile(`(:\s*|=)(1[78]\d{11})\b`)
 	emailRE  = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}\b`)
@@ -107,7 +107,7 @@ func fixedDuration(m []byte) []byte {
 		return []byte(`"retry_delay_ms":500`)
 	case "duration_ms":
 		return []byte(`"duration_ms":1000`)
-	case "timeout_ms", "timeoutMs":
+	case "timeout_ms", "timeoutMs", "started_at_ms", "completed_at_ms":
 		return m
 	}
 	return []byte(`"` + string(sub[1]) + `":100`)

@@ -7,12 +7,13 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -20,7 +21,6 @@ import (
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
 	"github.com/slidewrite/slidewrite/shim/agent"
-	"github.com/slidewrite/slidewrite/shim/agent/claude"
 )
 
 //go:embed repos/*.txtar
@@ -38,6 +38,7 @@ const lostSession = "00000000-0000-4000-8000-000000000000"
 // workshop is the throw-away place one scenario runs in.
 type workshop struct {
 	root string // real path; everything below is removed at the end
+	cli  cli
 	bin  string
 	env  []string // Options.Env
 	repo string
@@ -46,7 +47,34 @@ type workshop struct {
 	tmp  string
 }
 
-func newWorkshop(bin string, env []string) (*workshop, error) {
+// cli is what is one agent's own in a recording.
+type cli interface {
+	adapter() agent.Agent
+	// environ is what the CLI's environment has beside what all have, which
+	// leads it to the model at url.
+	environ(sc *scriptmodel.Scenario, url string) map[string]string
+	// setUp writes what the CLI wants to find in its home.
+	setUp(w *workshop, sc *scriptmodel.Scenario, url string) error
+	// disk reads the CLI's own transcripts, without the parts that are the
+	// vendor's.
+	disk(w *workshop) ([]fakeagents.File, error)
+	// elide shortens the vendor's own long texts on stdout.
+	elide(stdout []byte, plain bool) []byte
+	// literals are more values to be replaced.
+	literals(w *workshop) map[string]string
+	// ends is whether the line ends a turn.
+	ends(line []byte) bool
+	// reporter returns, for one transcript, the number of the line (counted
+	// from 1) that reports a change; 0 when none does.
+	reporter(lines [][]byte) func(sighting) int
+	// pipes is whether the prompt is plain text and no line.
+	pipes() bool
+}
+
+// clis are the agents whose CLIs can be recorded, by name.
+var clis = map[string]cli{scriptmodel.Claude: claudeCLI{}, scriptmodel.Codex: codexCLI{}}
+
+func newWorkshop(o Options) (*workshop, error) {
 	root, err := os.MkdirTemp("", "swrec")
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -54,7 +82,7 @@ func newWorkshop(bin string, env []string) (*workshop, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{root: root, bin: bin, env: env}
+	w := &workshop{root: root, cli: clis[o.Agent], bin: o.Bin, env: o.Env}
 	for _, dir := range []struct {
 		path *string
 		name string
@@ -100,17 +128,13 @@ func (w *workshop) prepare(ctx context.Context, name string) error {
 }
 
 // environ is the CLI's whole environment: nothing of ours gets through.
-// SCRIPT_MODEL is for a repository's .mcp.json, which may name variables.
 func (w *workshop) environ(sc *scriptmodel.Scenario, url string, extra []string) []string {
 	vars := map[string]string{
 		"HOME": w.home, "PATH": "/usr/local/bin:/usr/bin:/bin", "TERM": "dumb", "LANG": "C.UTF-8", "TMPDIR": w.tmp,
-		"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": dummyKey, "SLIDEWRITE_RUN": "record.1",
-		"GIT_CONFIG_GLOBAL": os.DevNull, "SCRIPT_MODEL": url,
+		"SLIDEWRITE_RUN": "record.1", "GIT_CONFIG_GLOBAL": os.DevNull,
 	}
-	for k, v := range sc.Env {
-		vars[k] = v
-	}
+	maps.Copy(vars, w.cli.environ(sc, url))
+	maps.Copy(vars, sc.Env)
 	var env []string
 	for k, v := range vars {
 		if v != "" {
@@ -142,7 +166,7 @@ func cliVersion(ctx context.Context, bin string) (string, error) {
 // recordScenario runs sc in a fresh workshop and returns what happened as a
 // scrubbed fixture.
 func recordScenario(ctx context.Context, o Options, version string, sc *scriptmodel.Scenario) (*fakeagents.Fixture, error) {
-	w, err := newWorkshop(o.Bin, o.Env)
+	w, err := newWorkshop(o)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +191,14 @@ func recordScenario(ctx context.Context, o Options, version string, sc *scriptmo
 	if sc.Exec == nil {
 		f.Repo = before.list()
 	}
-	if f.Before, err = w.disk(); err != nil {
+	if f.Before, err = w.cli.disk(w); err != nil {
 		return nil, err
 	}
 	t, err := w.play(ctx, version, sc, resume)
 	if err != nil {
 		return nil, err
 	}
-	if f.Disk, err = w.disk(); err != nil {
+	if f.Disk, err = w.cli.disk(w); err != nil {
 		return nil, err
 	}
 	f.Comment = fmt.Sprintf("%s Recorded from the real %s %s with a scripted model, %s.\nGuards: %s.",
@@ -187,7 +211,7 @@ func recordScenario(ctx context.Context, o Options, version string, sc *scriptmo
 
 // runBefore plays a scenario that is not recorded and returns its session.
 func (w *workshop) runBefore(ctx context.Context, version, name string) (string, error) {
-	sc, err := scriptmodel.Load(name)
+	sc, err := scriptmodel.Load(w.cli.adapter().Name(), name)
 	if err != nil {
 		return "", err
 	}
@@ -207,6 +231,7 @@ type transcript struct {
 	args   []string
 	port   int
 	stdin  []fakeagents.Input
+	piped  []byte   // plain text instead of lines
 	lines  [][]byte // each with its newline
 	stderr []byte
 	exit   int
@@ -217,16 +242,23 @@ type transcript struct {
 
 // play runs the CLI once against sc.
 func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Scenario, resume string) (*transcript, error) {
-	server, err := scriptmodel.Start(sc, scriptmodel.Options{Repo: w.repo})
+	options := scriptmodel.Options{Repo: w.repo}
+	if resume != "" {
+		options.IDs = 100 // more than the turn before can have used
+	}
+	server, err := scriptmodel.Start(sc, options)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Close()
+	if err := w.cli.setUp(w, sc, server.URL()); err != nil {
+		return nil, err
+	}
 	spec, err := w.spec(version, sc, resume)
 	if err != nil {
 		return nil, err
 	}
-	inv := claude.New().Command(spec)
+	inv := w.cli.adapter().Command(spec)
 	t := &transcript{args: inv.Args, port: server.Port(), plain: sc.Exec != nil}
 	if t.plain {
 		t.args = sc.Exec
@@ -248,7 +280,7 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	watch := &watcher{t: t, sc: sc, repo: w.repo, conv: claude.New().Converse(spec), stdin: stdin}
+	watch := &watcher{t: t, sc: sc, repo: w.repo, conv: w.cli.adapter().Converse(spec), stdin: stdin, pipes: w.cli.pipes(), process: cmd.Process}
 	watchErr := watch.run(stdout)
 	waitErr := cmd.Wait()
 	if ctx.Err() != nil {
@@ -263,7 +295,7 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 		t.signal = cmd.ProcessState.String()
 	}
 	turn := !t.plain && !sc.OnlyInit && !sc.NoResult
-	if turn && !bytes.Contains(bytes.Join(t.lines, nil), []byte(`"type":"result"`)) {
+	if turn && !slices.ContainsFunc(t.lines, w.cli.ends) {
 		return nil, errors.Newf("the CLI ended (exit code %d) without a result; stderr: %s", t.exit, tail(t.stderr))
 	}
 	return t, watchErr
@@ -276,6 +308,9 @@ func (w *workshop) spec(version string, sc *scriptmodel.Scenario, resume string)
 		Bin: w.bin, Version: version, Repo: w.repo, RunDir: w.run,
 		System: systemPrompt, Prompt: sc.Prompt, Model: sc.Model, Effort: sc.Effort, Resume: resume,
 		MaxTurns: sc.MaxTurns, MCP: "project", ProjectSettings: true,
+	}
+	if finder, ok := w.cli.adapter().(agent.SessionFinder); ok && resume != "" {
+		s.Session = finder.FindSession(s, []string{"HOME=" + w.home})
 	}
 	for _, name := range sc.Images {
 		path := filepath.Join(w.repo, filepath.FromSlash(name))
@@ -295,6 +330,9 @@ type watcher struct {
 	repo  string
 	conv  agent.Conversation
 	stdin io.WriteCloser
+	pipes bool // what is written is plain text
+
+	process *os.Process
 
 	prompted, stopped, closed bool
 	seen                      tree
@@ -307,11 +345,7 @@ func (w *watcher) run(stdout io.Reader) error {
 	if w.seen, err = readTree(w.repo); err != nil {
 		return err
 	}
-	if w.t.plain {
-		w.close()
-	} else {
-		w.do(w.conv.Open())
-	}
+	w.begin()
 	r := bufio.NewReaderSize(stdout, 1<<20)
 	for {
 		line, readErr := r.ReadBytes('\n')
@@ -328,10 +362,31 @@ func (w *watcher) run(stdout io.Reader) error {
 	}
 }
 
-// answer does what the shim does at a line. Once the CLI is ready the prompt
-// is sent at once: there is no snapshot to wait for.
+// begin does what is done before the first line. A CLI that does not say when
+// it is ready gets its prompt at once: there is no snapshot to wait for.
+func (w *watcher) begin() {
+	if !w.t.plain {
+		w.do(w.conv.Open())
+		if w.conv.PromptAfter() == 0 {
+			w.prompted = true
+			w.do(w.conv.Prompt())
+		}
+		return
+	}
+	for _, line := range w.sc.Input {
+		w.do(agent.Step{Write: [][]byte{[]byte(line + "\n")}})
+	}
+	if w.sc.Until == "" {
+		w.close()
+	}
+}
+
+// answer does what the shim does at a line.
 func (w *watcher) answer(line []byte) {
 	if w.t.plain {
+		if w.sc.Until != "" && bytes.Contains(line, []byte(w.sc.Until)) {
+			w.close()
+		}
 		return
 	}
 	step := w.conv.Line(line)
@@ -345,14 +400,30 @@ func (w *watcher) answer(line []byte) {
 	}
 	if s := w.sc.Stop; s != nil && !w.stopped && bytes.Contains(line, []byte(s.Line)) {
 		w.stopped = true
-		if step, ok := w.conv.Interrupt(); ok {
-			w.do(step)
-		}
+		w.stop(s)
 	}
+}
+
+// stop interrupts the turn, by the agent's own request or else by a signal.
+func (w *watcher) stop(s *scriptmodel.Stop) {
+	if after, err := time.ParseDuration(s.After); err == nil {
+		time.Sleep(after) // what the CLI does then is seen by nobody
+	}
+	if step, ok := w.conv.Interrupt(); ok {
+		w.do(step)
+		return
+	}
+	w.t.stdin = append(w.t.stdin, fakeagents.Input{After: len(w.t.lines), Signal: "SIGINT"})
+	_ = w.process.Signal(os.Interrupt) // a CLI that is gone says so by its lines
 }
 
 func (w *watcher) do(step agent.Step) {
 	for _, line := range step.Write {
+		if w.pipes && !w.t.plain {
+			w.t.piped = append(w.t.piped, line...)
+			_, _ = w.stdin.Write(line)
+			continue
+		}
 		w.t.stdin = append(w.t.stdin, fakeagents.Input{After: len(w.t.lines), Line: bytes.TrimSuffix(line, []byte("\n"))})
 		_, _ = w.stdin.Write(line) // a CLI that is gone says so by its lines
 	}
@@ -366,7 +437,7 @@ func (w *watcher) close() {
 		return
 	}
 	w.closed = true
-	if !w.t.plain {
+	if !w.pipes && !w.t.plain || w.t.plain && w.sc.Input != nil {
 		w.t.stdin = append(w.t.stdin, fakeagents.Input{After: len(w.t.lines), Close: true})
 	}
 	_ = w.stdin.Close()
@@ -388,50 +459,4 @@ func (w *watcher) look() error {
 	w.t.seen = append(w.t.seen, seen...)
 	w.seen = now
 	return nil
-}
-
-// disk reads the CLI's own transcripts, without the parts that are the
-// vendor's.
-func (w *workshop) disk() ([]fakeagents.File, error) {
-	projects := filepath.Join(w.home, ".claude", "projects")
-	folders, err := os.ReadDir(projects)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var files []fakeagents.File
-	for _, folder := range folders {
-		t, err := readFolder(filepath.Join(projects, folder.Name()))
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, t...)
-	}
-	return files, nil
-}
-
-// maxOutput is how much stays of a tool's output that the CLI keeps in a file
-// of its own, in bytes.
-const maxOutput = 4096
-
-func readFolder(dir string) ([]fakeagents.File, error) {
-	t := tree{files: map[string]fakeagents.File{}}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !d.Type().IsRegular() {
-			return err
-		}
-		return t.add(dir, path)
-	})
-	files := t.list()
-	for i := range files {
-		files[i].Mode = 0o644 // as the fake writes it
-		if strings.HasSuffix(files[i].Path, ".jsonl") {
-			files[i].Data = ElideDisk(files[i].Data)
-		} else if len(files[i].Data) > maxOutput {
-			files[i].Data = append(files[i].Data[:maxOutput:maxOutput], "{{ELIDED}}\n"...)
-		}
-	}
-	return files, err
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
@@ -98,7 +99,7 @@ func TestPlaced(t *testing.T) {
 		want int
 	}{{1, "a.txt", 4}, {2, "a.txt", 4}, {5, "a.txt", 4}, {1, "b.txt", 3}, {1, "c.txt", 3}, {6, "late.txt", 5}}
 	for _, tt := range tests {
-		got := placed([]sighting{{lines: tt.seen, path: tt.path, after: file(tt.path, "x")}}, lines)
+		got := placed([]sighting{{lines: tt.seen, path: tt.path, after: file(tt.path, "x")}}, claudeCLI{}.reporter(lines))
 		if len(got) != 1 || got[0].After != tt.want {
 			t.Errorf("%s seen after %d lines: %+v, want after %d", tt.path, tt.seen, got, tt.want)
 		}
@@ -110,8 +111,52 @@ func TestPlaced(t *testing.T) {
 		{lines: 1, path: "tmp", after: file("tmp", "x")},
 		{lines: 2, path: "tmp", before: file("tmp", "x")},
 	}
-	got := placed(half, lines)
+	got := placed(half, claudeCLI{}.reporter(lines))
 	if len(got) != 1 || len(got[0].Replace) != 1 || got[0].Replace[0].New != "3\n" {
 		t.Errorf("a file seen half written: %+v", got)
+	}
+}
+
+// Of codex a patch that names the file reports it, else a command that does,
+// else what comes first and can have changed anything.
+func TestPlacedCodex(t *testing.T) {
+	lines := [][]byte{
+		[]byte(`{"type":"item.completed","item":{"type":"command_execution","command":"cat a.txt"}}`),
+		[]byte(`{"type":"item.completed","item":{"type":"agent_message","text":"a.txt and d.txt"}}`),
+		[]byte(`{"type":"item.started","item":{"type":"file_change","changes":[{"path":"/r/a.txt"}]}}`),
+		[]byte(`{"type":"item.completed","item":{"type":"file_change","changes":[{"path":"/r/a.txt"}]}}`),
+		[]byte(`{"type":"item.completed","item":{"type":"command_execution","command":"touch b.txt"}}`),
+		[]byte(`{"type":"turn.completed"}`),
+	}
+	tests := []struct {
+		seen int
+		path string
+		want int
+	}{{1, "a.txt", 3}, {4, "a.txt", 3}, {1, "b.txt", 4}, {2, "c.txt", 3}, {5, "c.txt", 4}, {6, "late.txt", 5}}
+	for _, tt := range tests {
+		file := &fakeagents.File{Path: tt.path, Data: []byte("x"), Mode: 0o644}
+		got := placed([]sighting{{lines: tt.seen, path: tt.path, after: file}}, codexCLI{}.reporter(lines))
+		if len(got) != 1 || got[0].After != tt.want {
+			t.Errorf("%s seen after %d lines: %+v, want after %d", tt.path, tt.seen, got, tt.want)
+		}
+	}
+}
+
+// Of a rollout the chat stays, the vendor's texts and what differs each time
+// do not.
+func TestElideRollout(t *testing.T) {
+	long, huge := strings.Repeat("x", vendorText+1), strings.Repeat("y", chatText+1)
+	in := `{"type":"session_meta","payload":{"cwd":"/r","base_instructions":{"text":"` + long + `"},"git":{"commit_hash":"0123456789012345678901234567890123456789"}}}
+{"type":"response_item","payload":{"role":"developer","content":[{"text":"` + long + `"}]}}
+{"type":"response_item","payload":{"role":"assistant","content":[{"text":"` + long + `"}]}}
+{"type":"event_msg","payload":{"item":{"aggregated_output":"` + huge + `","process_id":"4711"},"started_at":1796025853,"agent_path":"/root/sub"}}
+`
+	want := `{"type":"session_meta","payload":{"cwd":"/r","base_instructions":{"text":"{{ELIDED}}"},"git":{"commit_hash":"` + strings.Repeat("0", 40) + `"}}}
+{"type":"response_item","payload":{"role":"developer","content":[{"text":"{{ELIDED}}"}]}}
+{"type":"response_item","payload":{"role":"assistant","content":[{"text":"` + long + `"}]}}
+{"type":"event_msg","payload":{"item":{"aggregated_output":"{{ELIDED}}","process_id":"1"},"started_at":1764500000,"agent_path":"/main/sub"}}
+`
+	if got := string(elideRollout([]byte(in))); got != want {
+		t.Errorf("got %s", got)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"embed"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -13,8 +15,14 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-//go:embed scenarios/*.json
+//go:embed scenarios/*.json scenarios/codex/*.json
 var scenarioFiles embed.FS
+
+// Agents whose CLIs a scenario can be played to.
+const (
+	Claude = "claude"
+	Codex  = "codex"
+)
 
 // Scenario is one script.
 type Scenario struct {
@@ -37,6 +45,12 @@ type Scenario struct {
 	OnlyInit bool              `json:"onlyInit,omitempty"` // initialize and no turn
 	NoResult bool              `json:"noResult,omitempty"` // the CLI ends without a result line; else that is a failed recording
 
+	// What the recorder does with codex alone.
+	Login bool     `json:"login,omitempty"` // the usual provider, without a login, sent to this server
+	MCP   bool     `json:"mcp,omitempty"`   // the user has the MCP server echo, which is this one
+	Input []string `json:"input,omitempty"` // lines written to the stdin of Exec
+	Until string   `json:"until,omitempty"` // it stays open until a stdout line holds this text
+
 	// What the model says.
 	Steps []Step            `json:"steps,omitempty"`
 	Sub   map[string][]Step `json:"sub,omitempty"` // scripts of sub-agents, picked by "SCN:name" in their prompt
@@ -44,7 +58,8 @@ type Scenario struct {
 
 // Stop makes the recorder interrupt the turn.
 type Stop struct {
-	Line string `json:"line"` // when a stdout line holds this text
+	Line  string `json:"line"`            // when a stdout line holds this text
+	After string `json:"after,omitempty"` // that much later
 }
 
 // Step is one answer of the model.
@@ -55,11 +70,14 @@ type Step struct {
 }
 
 // Block is one part of an answer. Exactly one of Text, Thinking, Hidden,
-// Redacted, Tool, Error, StreamError, Break, Pause, Stop and Usage is set.
+// Redacted, Tool, Custom, Search, Error, StreamError, Break, Pause, Stop and
+// Usage is set. Hidden and Redacted are of the Messages API alone; Custom,
+// Search, Phase and Namespace of the Responses API.
 type Block struct {
 	Text  *string `json:"text,omitempty"`
 	Count int     `json:"count,omitempty"` // Text that many times, 1 when absent
 	Tail  string  `json:"tail,omitempty"`  // once after that
+	Phase string  `json:"phase,omitempty"` // commentary or final_answer
 
 	Thinking string `json:"thinking,omitempty"`
 	Hidden   []int  `json:"hidden,omitempty"` // thinking whose text is not shown: estimated tokens of each delta
@@ -69,23 +87,29 @@ type Block struct {
 	Input map[string]any `json:"input,omitempty"`
 	Raw   string         `json:"raw,omitempty"` // input as it is sent, for input that is no JSON
 
+	Namespace string `json:"namespace,omitempty"` // of Tool
+	Custom    string `json:"custom,omitempty"`    // a tool that takes free text, which is Raw
+	Search    string `json:"search,omitempty"`    // a web search that the API itself makes
+
 	Error       *APIError      `json:"error,omitempty"`       // instead of the whole answer
-	StreamError *APIError      `json:"streamError,omitempty"` // an error event in the stream; a 500 without streaming
+	StreamError *APIError      `json:"streamError,omitempty"` // an error event in the stream (response.failed); a 500 without streaming
 	Break       bool           `json:"break,omitempty"`       // cut the connection here
 	Pause       string         `json:"pause,omitempty"`       // a duration
-	Stop        string         `json:"stop,omitempty"`        // stop_reason of the answer
+	Stop        string         `json:"stop,omitempty"`        // stop_reason of the answer; the reason of an incomplete response
 	Usage       map[string]any `json:"usage,omitempty"`       // instead of the usual numbers
 
 	Chunk int    `json:"chunk,omitempty"` // characters per delta, 12 for text and 20 for input when absent
 	Delay string `json:"delay,omitempty"` // between deltas
 }
 
-// APIError is an error answer of the Messages API.
+// APIError is an error answer of either API. Type is the code of an error of
+// the Responses API too.
 type APIError struct {
 	Status  int               `json:"status,omitempty"`
 	Type    string            `json:"type"`
 	Message string            `json:"message"`
 	Headers map[string]string `json:"headers,omitempty"`
+	Fields  map[string]any    `json:"fields,omitempty"` // more of the error object of the Responses API
 }
 
 func (b Block) kind() string {
@@ -100,6 +124,10 @@ func (b Block) kind() string {
 		return "redacted"
 	case b.Tool != "":
 		return "tool"
+	case b.Custom != "":
+		return "custom"
+	case b.Search != "":
+		return "search"
 	case b.Error != nil:
 		return "error"
 	case b.StreamError != nil:
@@ -116,31 +144,72 @@ func (b Block) kind() string {
 	return ""
 }
 
-// Names lists the scenarios, sorted.
-func Names() ([]string, error) {
-	files, err := fs.Glob(scenarioFiles, "scenarios/*.json")
+// Names lists the scenarios of an agent's CLI, sorted.
+func Names(agent string) ([]string, error) {
+	var names []string
+	for _, pattern := range []string{"scenarios/*.json", "scenarios/" + agent + "/*.json"} {
+		files, err := fs.Glob(scenarioFiles, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			name := strings.TrimSuffix(path.Base(f), ".json")
+			if data, err := read(agent, name); err != nil {
+				return nil, err
+			} else if data != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	sort.Strings(names)
+	return slices.Compact(names), nil
+}
+
+// Load reads a scenario of an agent's CLI by its name.
+func Load(agent, name string) (*Scenario, error) {
+	data, err := read(agent, name)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(path.Base(f), ".json"))
-	}
-	sort.Strings(names)
-	return names, nil
-}
-
-// Load reads a scenario by its name.
-func Load(name string) (*Scenario, error) {
-	data, err := scenarioFiles.ReadFile("scenarios/" + name + ".json")
-	if err != nil {
-		return nil, errors.Newf("no scenario %q", name)
+	if data == nil {
+		return nil, errors.Newf("no scenario %q of %s", name, agent)
 	}
 	s, err := Parse(name, data)
 	return s, errors.Wrapf(err, "scenario %s", name)
 }
 
-// Parse reads a scenario from its file's content.
+// read returns the scenario as the agent's CLI is to see it, nil when it is
+// not for that one. A file in the agent's own folder is for it alone. One
+// beside that is claude's, and another agent's when it has a key of that name,
+// whose fields then take the place of claude's.
+func read(agent, name string) ([]byte, error) {
+	own, err := scenarioFiles.ReadFile("scenarios/" + agent + "/" + name + ".json")
+	if err == nil {
+		return own, nil
+	}
+	data, err := scenarioFiles.ReadFile("scenarios/" + name + ".json")
+	if err != nil {
+		return nil, nil // the agent has none of that name
+	}
+	var fields, over map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, errors.Wrapf(err, "scenario %s", name)
+	}
+	theirs, shared := fields[agent]
+	delete(fields, Codex)
+	if agent != Claude {
+		if !shared {
+			return nil, nil
+		}
+		if err := json.Unmarshal(theirs, &over); err != nil {
+			return nil, errors.Wrapf(err, "scenario %s: %s", name, agent)
+		}
+		maps.Copy(fields, over)
+	}
+	return json.Marshal(fields)
+}
+
+// Parse reads a scenario from its file's content, which is one agent's.
 func Parse(name string, data []byte) (*Scenario, error) {
 	s := &Scenario{Name: name}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -21,6 +21,9 @@ type Options struct {
 	Repo string
 	// Listener is where to listen; a free port of 127.0.0.1 when nil.
 	Listener net.Listener
+	// IDs is how many ids of the Responses API were given before: a thread
+	// that goes on does not use one twice.
+	IDs int
 }
 
 // Server plays one scenario.
@@ -32,8 +35,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	requests []Request
-	messages int            // ids given so far
-	tools    int            // ids given so far
+	before   int            // Options.IDs
+	ids      map[string]int // given so far, by prefix
 	asked    map[string]int // requests so far, by script and step
 }
 
@@ -55,7 +58,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 			return nil, errors.Wrap(err, "script model")
 		}
 	}
-	s := &Server{scenario: sc, repo: o.Repo, listener: ln, asked: map[string]int{}}
+	s := &Server{scenario: sc, repo: o.Repo, listener: ln, asked: map[string]int{}, ids: map[string]int{}, before: o.IDs}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.http.Serve(ln) }() // ends with Close
 	return s, nil
@@ -90,6 +93,7 @@ func (s *Server) routes() http.Handler {
 		s.note(Request{Method: r.Method, Path: r.URL.Path})
 		reply(w, 200, map[string]int{"input_tokens": 1000}, nil)
 	})
+	mux.HandleFunc("/v1/responses", s.responsesRoute)
 	mux.HandleFunc("/mcp", s.mcpRoute)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.note(Request{Method: r.Method, Path: r.URL.Path})
@@ -217,18 +221,12 @@ func (s *Server) answer(script string, step int) []Block {
 	return st.Blocks
 }
 
-func (s *Server) nextMessage() string {
+// next returns the next id of a kind: msg_000001.
+func (s *Server) next(prefix string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.messages++
-	return fmt.Sprintf("msg_%06d", s.messages)
-}
-
-func (s *Server) nextTool() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tools++
-	return fmt.Sprintf("toolu_%06d", s.tools)
+	s.ids[prefix]++
+	return fmt.Sprintf("%s_%06d", prefix, s.ids[prefix])
 }
 
 func reply(w http.ResponseWriter, status int, v any, headers map[string]string) {

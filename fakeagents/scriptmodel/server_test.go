@@ -247,7 +247,7 @@ func TestErrors(t *testing.T) {
 		{"err-404", 404, "not_found_error"}, {"err-429", 429, "rate_limit_error"}, {"err-500", 500, "api_error"}, {"err-529", 529, "overloaded_error"},
 	}
 	for _, tt := range tests {
-		sc, err := scriptmodel.Load(tt.scenario)
+		sc, err := scriptmodel.Load("claude", tt.scenario)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestOtherRoutes(t *testing.T) {
 // Every scenario file loads and says what it is for, and no prompt stands
 // within another: the fake finds the fixture by the prompt.
 func TestScenarios(t *testing.T) {
-	all, err := scriptmodel.Names()
+	all, err := scriptmodel.Names("claude")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestScenarios(t *testing.T) {
 	}
 	prompts := map[string]string{}
 	for _, name := range all {
-		sc, err := scriptmodel.Load(name)
+		sc, err := scriptmodel.Load("claude", name)
 		if err != nil {
 			t.Error(err)
 			continue

@@ -89,7 +89,7 @@ func (s *Server) message(model string, step int, blocks []Block) message {
 			usage[k] = v
 		}
 	}
-	return message{ID: s.nextMessage(), Type: "message", Role: "assistant", Model: model, Content: []any{}, StopReason: &stop, Usage: usage}
+	return message{ID: s.next("msg"), Type: "message", Role: "assistant", Model: model, Content: []any{}, StopReason: &stop, Usage: usage}
 }
 
 // whole answers without streaming. What breaks a stream breaks it too.
@@ -108,7 +108,7 @@ func (s *Server) whole(w http.ResponseWriter, m message, blocks []Block) {
 		case "redacted":
 			m.Content = append(m.Content, redactedBlock{"redacted_thinking", b.Redacted})
 		case "tool":
-			m.Content = append(m.Content, toolBlock{"tool_use", s.nextTool(), b.Tool, json.RawMessage(s.input(b))})
+			m.Content = append(m.Content, toolBlock{"tool_use", s.next("toolu"), b.Tool, json.RawMessage(s.input(b))})
 		}
 	}
 	reply(w, 200, m, nil)
@@ -269,7 +269,7 @@ func (s *Server) parts(b Block) (start any, deltas []any) {
 	for _, c := range s.chunks(s.input(b), b.Chunk, 20) {
 		deltas = append(deltas, inputDelta{"input_json_delta", c})
 	}
-	return toolBlock{"tool_use", s.nextTool(), b.Tool, struct{}{}}, deltas
+	return toolBlock{"tool_use", s.next("toolu"), b.Tool, struct{}{}}, deltas
 }
 
 func (s *Server) text(b Block) string {

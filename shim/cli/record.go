@@ -22,6 +22,12 @@ var recordFlags = []flagSpec{
 	{name: "out", value: "fakeagents/fixtures", says: "the fixtures' `folder`"},
 }
 
+// recordPackages says, by agent, where its CLI is to be had.
+var recordPackages = map[string]string{
+	"claude": "npm install @anthropic-ai/claude-code-linux-x64 and pass the path of its file claude",
+	"codex":  "npm install @openai/codex and pass the path of its native file: node_modules/@openai/codex-linux-x64/vendor/…/bin/codex",
+}
+
 // recordCommand records fixtures from a real CLI.
 func (a *app) recordCommand() *urfave.Command {
 	return &urfave.Command{
@@ -59,11 +65,11 @@ func (a *app) recordOptions(cmd *urfave.Command) (record.Options, error) {
 		Agent: cmd.String("agent"), Out: cmd.String("out"), Log: a.Stdout, Now: time.Now(),
 		Isolate: runtime.GOOS == "linux" && os.Geteuid() == 0,
 	}
-	if err := a.oneOf("agent", o.Agent, "claude"); err != nil {
+	if err := a.oneOf("agent", o.Agent, record.Agents()...); err != nil {
 		return o, err
 	}
 	if cmd.String("bin") == "" {
-		return o, usage("npm install @anthropic-ai/claude-code-linux-x64 and pass the path of its file claude", "%s: which CLI to record is missing", a.source("bin"))
+		return o, usage(recordPackages[o.Agent], "%s: which CLI to record is missing", a.source("bin"))
 	}
 	var err error
 	if o.Bin, err = filepath.Abs(cmd.String("bin")); err != nil {
