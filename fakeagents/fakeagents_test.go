@@ -34,6 +34,7 @@ func args(extra ...string) []string {
 // bench is a place for one fake: a working directory and a home.
 type bench struct {
 	t    *testing.T
+	cli  string
 	repo string
 	home string
 	env  []string
@@ -41,7 +42,7 @@ type bench struct {
 
 func newBench(t *testing.T, fixture string) *bench {
 	t.Helper()
-	b := &bench{t: t, repo: filepath.Join(t.TempDir(), "repo"), home: t.TempDir()}
+	b := &bench{t: t, cli: "claude", repo: filepath.Join(t.TempDir(), "repo"), home: t.TempDir()}
 	if err := os.Mkdir(b.repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +62,7 @@ func newBench(t *testing.T, fixture string) *bench {
 		if err != nil {
 			t.Fatal(err)
 		}
+		b.cli = f.Agent()
 		if err := f.WriteRepo(b.repo); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +73,7 @@ func newBench(t *testing.T, fixture string) *bench {
 func (b *bench) set(name, value string) { b.env = append(b.env, name+"="+value) }
 
 func (b *bench) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("claude", args...)
+	cmd := exec.Command(b.cli, args...)
 	cmd.Dir = b.repo
 	cmd.Env = b.env
 	return cmd
@@ -386,8 +388,12 @@ func TestEveryPlayableFixturePlays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range runs {
-		t.Run(strings.TrimPrefix(f.Name, "claude/"), func(t *testing.T) {
+	codex, err := fixtures.Playable("codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(runs, codex...) {
+		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, f.Name)
 			session := "11111111-2222-4333-8444-555555555555"
@@ -397,7 +403,7 @@ func TestEveryPlayableFixturePlays(t *testing.T) {
 				argv = append(argv, string(v.FillText([]byte(arg))))
 			}
 			if len(f.Before) > 0 {
-				if err := f.SeedDisk(filepath.Join(b.home, ".claude"), v); err != nil {
+				if err := f.SeedDisk(filepath.Join(b.home, "."+f.Agent()), v); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -428,6 +434,10 @@ func git(t *testing.T, b *bench, args ...string) {
 func playAll(t *testing.T, b *bench, f *fakeagents.Fixture, args []string) {
 	t.Helper()
 	k := b.start(args...)
+	if f.Piped != nil {
+		_, _ = k.stdin.Write(f.Piped)
+		_ = k.stdin.Close()
+	}
 	for _, in := range f.Stdin {
 		for len(k.lines) < in.After {
 			line, err := k.out.ReadString('\n')
@@ -436,9 +446,12 @@ func playAll(t *testing.T, b *bench, f *fakeagents.Fixture, args []string) {
 			}
 			k.lines = append(k.lines, line)
 		}
-		if in.Close {
+		switch {
+		case in.Close:
 			_ = k.stdin.Close()
-		} else {
+		case in.Signal != "":
+			_ = k.cmd.Process.Signal(os.Interrupt)
+		default:
 			_, _ = k.stdin.Write(append(in.Line, '\n'))
 		}
 	}

@@ -23,6 +23,7 @@ var (
 // are not in the product binary; a test holds the two together.
 var recordedFrom = map[string][]string{
 	"claude": {"2.1.197", "2.1.332"},
+	"codex":  {"0.171.0"},
 }
 
 // build says what this binary is, as `version --json` prints it.
