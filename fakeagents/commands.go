@@ -71,6 +71,7 @@ func (p *process) configDir() string {
 var configDirs = map[string]struct{ variable, name string }{
 	"claude": {"CLAUDE_CONFIG_DIR", ".claude"},
 	"codex":  {"CODEX_HOME", ".codex"},
+	"grok":   {"GROK_HOME", ".grok"},
 }
 
 func (p *process) home() string {

@@ -11,12 +11,15 @@ import (
 
 // SeedDisk writes the fixture's transcripts of before the run (a session to
 // resume) where the fake and the history readers look for them, below the
-// CLI's own folder: ~/.claude, ~/.codex. The values name the working directory
+// CLI's own folder: ~/.claude, ~/.codex, ~/.grok. The values name the working directory
 // and the session.
 func (f *Fixture) SeedDisk(configDir string, v Values) error {
 	dir := filepath.Join(configDir, "projects", ProjectFolder(v.Repo))
-	if f.Agent() == "codex" {
+	switch f.Agent() {
+	case "codex":
 		dir = filepath.Join(configDir, codexSessions)
+	case "grok":
+		dir = grokSessionDir(configDir, v.Repo, v.Session)
 	}
 	for _, file := range f.Before {
 		file.Path = string(v.FillText([]byte(file.Path)))

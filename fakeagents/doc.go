@@ -24,7 +24,8 @@
 //	stdin         what was written: "<n> <JSON line>" or "<n> close", where n
 //	              stdout lines had been read by then ("-" when unknown); or
 //	              "<n> signal SIGINT", sent to the process
-//	stdin.txt     plain text that was piped in, codex's prompt
+//	stdin.txt     plain text that was piped in, codex's prompt; of grok the
+//	              user's part of the prompt file, which is no stdin
 //	stdout.jsonl  every stdout line, in order
 //	stdout        the same for a command that does not speak JSON lines
 //	stderr        its stderr
@@ -70,7 +71,9 @@
 // working directory right before the line that reports them, writes the
 // transcript where the CLI would, answers an interrupt, ends when its input
 // does. A session is resumed when its transcript exists; an unknown one is one
-// error line.
+// error line. Of grok, which was never run, it demands a private prompt file
+// instead of a message and dies of a signal; the session's files on disk are
+// made of the lines it plays.
 //
 // Which fixture: EnvFixture, or the prompt (EnvVersion then says the version;
 // the prompts of the scenarios are told apart on purpose). EnvKnobs makes it

@@ -84,7 +84,7 @@ type Replace struct {
 	New string `json:"new"`
 }
 
-// Agent is the first part of the name: claude or codex.
+// Agent is the first part of the name: claude, codex or grok.
 func (f *Fixture) Agent() string { return f.part(0) }
 
 // Provenance is the second part of the name: real, captured or made.

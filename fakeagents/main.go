@@ -36,7 +36,7 @@ const (
 
 // defaultVersions are played, by CLI, when neither fixture nor EnvVersion says
 // one.
-var defaultVersions = map[string]string{"claude": "2.1.332", "codex": "0.171.0"}
+var defaultVersions = map[string]string{"claude": "2.1.332", "codex": "0.171.0", "grok": "1.0.6"}
 
 // exitRefused is the exit code for a command line, an environment or an input
 // that the fake does not accept. The reason is on stderr.
@@ -48,6 +48,7 @@ func Commands(c Corpus) map[string]func() {
 	return map[string]func(){
 		"claude": func() { os.Exit(Main(c, "claude", os.Args[1:])) },
 		"codex":  func() { os.Exit(Main(c, "codex", os.Args[1:])) },
+		"grok":   func() { os.Exit(Main(c, "grok", os.Args[1:])) },
 	}
 }
 
@@ -67,6 +68,8 @@ func Main(c Corpus, name string, args []string) int {
 			return p.claude()
 		case "codex":
 			return p.codex()
+		case "grok":
+			return p.grok()
 		default:
 			err = errors.Newf("there is no fake of %s", name)
 		}

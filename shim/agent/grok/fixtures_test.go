@@ -72,7 +72,7 @@ func options(f *fakeagents.Fixture) agent.MapOptions {
 	return o
 }
 
-// exitOf is how a fixture's process ended.
+// exitOf is how a fixture's process ended, by ourselves where it was stopped.
 func exitOf(f *fakeagents.Fixture) agent.Exit {
-	return agent.Exit{Code: f.Exit, Signal: f.Signal, Stderr: string(f.Stderr)}
+	return agent.Exit{Code: f.Exit, Signal: f.Signal, Stderr: string(f.Stderr), Stopped: f.Interrupted()}
 }
