@@ -544,7 +544,7 @@ func TestNotSignedIn(t *testing.T) {
 func TestProviderThatCannotRun(t *testing.T) {
 	s := setup(t, edit, nil)
 	s.Play(edit, shim.Config{Timing: quick})
-	for _, provider := range []string{"google", "openai", "grok", "acme", "Anthropic"} {
+	for _, provider := range []string{"google", "acme", "Anthropic"} {
 		events := s.Design(ask("provider", provider))
 		wantWords(t, events, "error unsupported, done")
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/claude"
+	"github.com/slidewrite/slidewrite/shim/agent/codex"
+	"github.com/slidewrite/slidewrite/shim/agent/grok"
 	"github.com/slidewrite/slidewrite/shim/agent/process"
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
@@ -38,6 +40,10 @@ type Config struct {
 
 	Model             string        // default Anthropic model
 	ClaudeBin         string        // "" = found on PATH and in the usual folders
+	CodexBin          string        // likewise
+	GrokBin           string        // likewise
+	CodexHome         string        // CODEX_HOME of codex, "" = its own
+	GrokHome          string        // GROK_HOME of grok, "" = its own
 	MaxTurns          int           // 0 = 40
 	RunTimeout        time.Duration // a run is stopped that long after its start; 0 = never
 	UseSkills         bool
@@ -114,7 +120,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 	agents := cfg.agents(dir, top, scratch)
 	s.catalog = agents.Catalog
 	s.runs = run.NewManager(run.Options{
-		Dir: dir, Agents: agents.All, Off: []string{"openai", "grok", "google"}, Store: store,
+		Dir: dir, Agents: agents.All, Off: []string{"google"}, Store: store,
 		Environ: cfg.Environ, LookPath: agents.LookPath, Version: s.catalog.Version,
 		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
 		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, RunTimeout: cfg.RunTimeout, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
@@ -150,7 +156,7 @@ func AgentsOf(cfg Config) (Agents, error) {
 // asked what they offer, "" = the system's temporary folder.
 func (c Config) agents(dir, top, scratch string) Agents {
 	a := Agents{
-		All: []agent.Agent{claude.New()},
+		All: []agent.Agent{claude.New(), codex.New(codex.Options{Home: c.CodexHome}), grok.New(grok.Options{Home: c.GrokHome})},
 		// As configured, else on PATH, else in the usual folders; never in the
 		// target repository.
 		LookPath: func(name string) (string, error) {
@@ -160,22 +166,13 @@ func (c Config) agents(dir, top, scratch string) Agents {
 	}
 	a.Catalog = catalog.New(catalog.Options{
 		Agents: a.All, LookPath: a.LookPath, Environ: c.Environ, KeepEnv: c.KeepEnv, Repo: dir,
-		TempRoot: scratch, Static: later,
+		TempRoot: scratch,
 	})
 	return a
 }
 
 func (c Config) explicitBin(name string) string {
-	if name == "claude" {
-		return c.ClaudeBin
-	}
-	return ""
-}
-
-// later are the providers that this version cannot run yet.
-var later = []catalog.Provider{
-	{ID: "openai", Label: "OpenAI", Error: "this version of slidewrite does not drive codex"},
-	{ID: "grok", Label: "Grok", Error: "this version of slidewrite does not drive grok"},
+	return map[string]string{"claude": c.ClaudeBin, "codex": c.CodexBin, "grok": c.GrokBin}[name]
 }
 
 // serverOptions is what the HTTP surface is told about this shim.

@@ -50,9 +50,6 @@ var google = Provider{ID: "google", Label: "Google"}
 // Options configure a Catalog. Agents and LookPath are needed.
 type Options struct {
 	Agents []agent.Agent
-	// Static are entries without an agent, after those with one; google
-	// stands at the end in any case.
-	Static []Provider
 	// LookPath finds the binary of the agent called name. Its error names
 	// what was searched, see process.LookPath.
 	LookPath func(name string) (string, error)
@@ -96,7 +93,6 @@ func New(o Options) *Catalog {
 	o.Wait = orDefault(o.Wait, defaultWait)
 	o.Deadline = orDefault(o.Deadline, defaultDeadline)
 	o.TTL = orDefault(o.TTL, defaultTTL)
-	o.Static = append(o.Static[:len(o.Static):len(o.Static)], google)
 	c := &Catalog{o: o, slots: map[string]*slot{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for _, a := range o.Agents {
@@ -153,14 +149,12 @@ func (c *Catalog) Providers(ctx context.Context, only string, refresh bool) []Pr
 			wait = append(wait, c.ask(ctx, a, refresh))
 		}
 	}
-	found := make([]Provider, 0, len(wait)+len(c.o.Static))
+	found := make([]Provider, 0, len(wait)+1)
 	for _, answer := range wait {
 		found = append(found, answer())
 	}
-	for _, p := range c.o.Static {
-		if only == "" || only == p.ID {
-			found = append(found, p)
-		}
+	if only == "" || only == google.ID {
+		found = append(found, google)
 	}
 	return found
 }

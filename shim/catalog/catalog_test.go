@@ -180,9 +180,7 @@ func TestProviders(t *testing.T) {
 	m.install("bad", `echo error: not signed in`)
 	m.install("empty", `:`)
 	m.install("broken", `exit 9`)
-	c := m.catalog(func(o *Options) {
-		o.Static = []Provider{{ID: "later", Label: "Later", Error: "not supported by this version yet"}}
-	}, "good", "bad", "empty", "broken", "gone")
+	c := m.catalog(nil, "good", "bad", "empty", "broken", "gone")
 	got, err := json.MarshalIndent(c.Providers(background(), "", false), "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +191,6 @@ func TestProviders(t *testing.T) {
  {"id":"empty-provider","label":"EMPTY","enabled":true,"models":[],"defaultModel":"","error":"empty lists no models","billing":"plan"},
  {"id":"broken-provider","label":"BROKEN","enabled":true,"models":[],"defaultModel":"","error":"broken ended: exit status 9"},
  {"id":"gone-provider","label":"GONE","enabled":true,"models":[],"defaultModel":"","error":"gone not found; searched BIN:/usr/bin:/bin:/usr/local/bin:/opt/homebrew/bin","fix":"pass its path with --gone-bin"},
- {"id":"later","label":"Later","enabled":false,"models":[],"defaultModel":"","error":"not supported by this version yet"},
  {"id":"google","label":"Google","enabled":false,"models":[],"defaultModel":""}]`
 	want = strings.ReplaceAll(want, "BIN", filepath.Join(m.dir, "bin"))
 	if !sameJSON(t, got, []byte(want)) {

@@ -51,11 +51,15 @@ func (a *app) runConfig(cmd *urfave.Command) (shim.Config, error) {
 	c.UseSkills = cmd.Bool("use-skills")
 	c.Debug, c.DebugWire = debug != "", debug == debugWire
 	c.ClaudeBin = givenBin(cmd.String("claude-bin"), "claude")
+	c.CodexBin = givenBin(cmd.String("codex-bin"), "codex")
+	c.GrokBin = givenBin(cmd.String("grok-bin"), "grok")
 	c.KeepEnv = cmd.Bool("keep-env")
 	c.MCP = cmd.String("mcp")
 	c.NoProjectSettings = cmd.Bool("no-project-settings")
 	for _, check := range []func() error{
 		func() error { return a.checkModel(c.Model) },
+		func() error { c.CodexHome, err = a.home("codex-home", cmd.String("codex-home")); return err },
+		func() error { c.GrokHome, err = a.home("grok-home", cmd.String("grok-home")); return err },
 		func() error { return a.oneOf("mcp", c.MCP, "project", "none") },
 		func() error { c.MaxTurns, err = a.number(cmd, "max-turns", 1, math.MaxInt32); return err },
 		func() error { c.RunTimeout, err = a.duration(cmd, "run-timeout"); return err },
@@ -98,6 +102,22 @@ func givenBin(value, name string) string {
 		return ""
 	}
 	return value
+}
+
+// home is a folder that an agent gets as its home, absolute: the agent works
+// elsewhere. codex refuses one that is not there, and so do we, sooner.
+func (a *app) home(flag, dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", usage("make it with mkdir -p, or pass the one you signed in with", "%s: there is no folder %s", a.source(flag), dir)
+	}
+	return abs, nil
 }
 
 // checkRepo says what is wrong with a folder before anything runs in it.

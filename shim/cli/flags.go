@@ -58,11 +58,15 @@ var runFlags = slices.Concat([]flagSpec{
 	{name: "use-skills", kind: toggle, says: "load the target repo's .claude/skills and slash commands"},
 	{name: "debug", env: "SW_DEBUG", kind: levels, says: "log each agent message's type to stderr; =wire copies the raw lines"},
 	{name: "claude-bin", value: "claude", says: "the claude `binary`: a path, or a name looked up on PATH and in its usual install folders"},
-	{name: "max-turns", value: "40", says: "model calls a run may make, `N` of them"},
+	{name: "codex-bin", value: "codex", says: "the codex `binary`, likewise"},
+	{name: "grok-bin", value: "grok", says: "the grok `binary`, likewise"},
+	{name: "codex-home", says: "`folder` that codex gets as CODEX_HOME; without it codex's own"},
+	{name: "grok-home", says: "`folder` that grok gets as GROK_HOME; without it grok's own"},
+	{name: "max-turns", value: "40", says: "claude and grok: model calls a run may make, `N` of them"},
 	{name: "run-timeout", says: "stop a run this `long` after its start, for example 90s, 10m or 1h30m"},
 }, commitFlags, []flagSpec{
 	{name: "keep-env", kind: toggle, says: "do not take API keys and the like out of the agent's environment"},
-	{name: "mcp", value: "project", says: "`which` MCP servers the agent may use: project or none"},
+	{name: "mcp", value: "project", says: "`which` MCP servers the agent may use: project, or none (claude only)"},
 	{name: "no-project-settings", kind: toggle, says: "claude: do not load the repo's own settings (hooks, env)"},
 })
 
@@ -78,7 +82,7 @@ var serveFlags = []flagSpec{
 
 // designFlags are further flags of design.
 var designFlags = []flagSpec{
-	{name: "provider", value: "anthropic", says: "`who` does the work; only anthropic works in this version"},
+	{name: "provider", value: "anthropic", says: "`who` does the work: anthropic, openai or grok"},
 	{name: "effort", says: "reasoning `effort`; without it the model's default"},
 	{name: "resume", says: "continue the session with this `UUID`"},
 	{name: "json", kind: toggle, says: "print the raw events, one JSON object a line"},
