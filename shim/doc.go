@@ -20,6 +20,8 @@
 //	agent           what an agent CLI is: a command line, a conversation, a mapper
 //	agent/process   starts a CLI and ends its whole family
 //	agent/claude    the anthropic provider
+//	agent/codex     the openai provider
+//	agent/grok      the grok provider
 //	agent/agenttest the contract every adapter passes
 //	catalog         models and sign-in of the providers, cached
 //	doctor          looks at what a shim stands on; one line each, with its fix
