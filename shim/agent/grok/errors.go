@@ -110,8 +110,8 @@ func (m *mapper) failure() event.Error {
 		// Nobody is there to cancel: a hook or a deny rule of grok's own
 		// configuration did.
 		return event.Error{
-			Message: "grok cancelled the turn by itself: a permission rule or a hook of its configuration did not allow a tool",
-			Code:    event.CodeCrashed, Fix: "look at the rules and hooks in grok's home folder (~/.grok) and the project's .grok folder",
+			Message: "grok cancelled the turn: a rule or a hook of its own configuration forbade a tool",
+			Code:    event.CodeCrashed, Fix: "look at the rules in ~/.grok and in the project's .grok folder",
 		}
 	case r.StopReason == "max_tokens":
 		said += "; max_tokens"
@@ -179,8 +179,7 @@ func oneLine(s string) string {
 // first line; what it may have done until then is not in our snapshots.
 func (m *mapper) wrongFolder() event.Error {
 	return event.Error{
-		Message: fmt.Sprintf("the session %s belongs to another folder (%s), and grok continues a session where it was begun: "+
-			"it was ended as soon as it said so. Your request is in that session now; look there whether it changed anything", m.opts.Resume, m.foreign),
+		Message: fmt.Sprintf("the session belongs to another folder (%s), and grok began to work there: it was ended at once; look there whether it changed anything", m.foreign),
 		Code: event.CodeBadRequest,
 		Fix:  "start a new session here, or run slidewrite in that folder",
 	}

@@ -28,9 +28,6 @@ import (
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
-// Untried is what people are told of this adapter, by doctor and the README.
-const Untried = "slidewrite was never run with a real grok: its adapter was written from the published source of grok 1.0.6"
-
 // Grok is the grok CLI. The zero value works.
 type Grok struct {
 	home string

@@ -16,7 +16,10 @@ import (
 // the stream as if the agent itself did).
 type mapper struct {
 	opts agent.MapOptions
-	out  []event.Event // of the line being mapped
+	out  []event.Event  // of the line being mapped
+	one  [1]event.Event // what fast returns
+
+	slowOnly bool // tests: leave every line to the decoder
 
 	started bool
 	session string
@@ -67,6 +70,11 @@ func newMapper(o agent.MapOptions) *mapper {
 
 // Map maps one line of stdout.
 func (m *mapper) Map(line []byte) ([]event.Event, error) {
+	if m.started && m.foreign == "" && !m.slowOnly {
+		if events, ok := m.fast(line); ok {
+			return events, nil
+		}
+	}
 	var l wireLine
 	if !agent.Decode(line, &l) {
 		return nil, agent.ErrNotJSON
@@ -209,15 +217,34 @@ func (m *mapper) streaming() *message {
 }
 
 func (m *mapper) text(msg *message, text string, streamed bool) {
-	if text == "" {
-		return
+	if text != "" {
+		m.emit(m.said(msg, text, streamed))
 	}
+}
+
+// said notes text of a response and returns its event.
+func (m *mapper) said(msg *message, text string, streamed bool) event.Event {
 	if !msg.spoken {
 		msg.spoken = true
 		m.spoken++
 	}
 	msg.streamed = msg.streamed || streamed
-	m.emit(event.Delta{Text: text, MessageID: msg.id})
+	return event.Delta{Text: text, MessageID: msg.id}
+}
+
+// fast maps a plain text_delta line without the JSON decoder, or reports that
+// it is not one.
+func (m *mapper) fast(line []byte) ([]event.Event, bool) {
+	text, _, _, ok := agent.TextDelta(line)
+	if !ok {
+		return nil, false
+	}
+	msg := m.streaming()
+	if text == "" {
+		return nil, true
+	}
+	m.one[0] = m.said(msg, text, true)
+	return m.one[:], true
 }
 
 func (m *mapper) thinking(msg *message, text string, streamed bool) {
