@@ -324,7 +324,7 @@ func (b *grokBench) sessionDir() string {
 // A session is written as grok lays it out, can be resumed by its id, grows
 // then, and is unknown by another.
 func TestGrokSessionOnDisk(t *testing.T) {
-	b := newGrokBench(t, "story", "Make the greeting friendlier and check that it is there.")
+	b := newGrokBench(t, "story", "Call the shop Garden Shop and list the files.")
 	if o := b.play(b.args()...); o.code != 0 {
 		t.Fatalf("exit %d, stderr %q", o.code, o.stderr)
 	}
@@ -349,7 +349,7 @@ func TestGrokSessionOnDisk(t *testing.T) {
 		s.Num_chat_messages != strings.Count(chat, "\n") || s.Num_messages != strings.Count(updates, "\n") || s.Session_summary == "" {
 		t.Errorf("summary %+v", s)
 	}
-	for _, want := range []string{`"type":"system"`, `user's request begins below this line ====\n\nMake the greeting`, `"type":"reasoning"`, `"name":"search_replace"`, `"content":"exit: 0\nhello, friend\n"`, `grep finds it.`} {
+	for _, want := range []string{`"type":"system"`, `user's request begins below this line ====\n\nCall the shop Garden Shop`, `"type":"reasoning"`, `"name":"search_replace"`, `"content":"exit: 0\nREADME.md\nshop.txt\n"`, `There are two files.`} {
 		if !strings.Contains(chat, want) {
 			t.Errorf("the history has no %s:\n%s", want, chat)
 		}
