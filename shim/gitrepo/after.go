@@ -23,7 +23,11 @@ type treeDiff struct {
 // keepToBefore corrects a tree by today's rules to what the run's first
 // snapshot could see, and returns it with its difference from that one.
 func (t *taker) keepToBefore(ctx context.Context, tree string) (string, *treeDiff, error) {
-	diff, err := t.r.diffTrees(ctx, t.before.Tree, tree)
+	var env []string
+	if t.attributesOnDisk() {
+		env = t.r.noIndex()
+	}
+	diff, err := t.r.diffTrees(ctx, t.before.Tree, tree, env...)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,6 +54,48 @@ func (t *taker) keepToBefore(ctx context.Context, tree string) (string, *treeDif
 	}
 	tree, err = t.writeTree(ctx)
 	return tree, nil, err
+}
+
+// attributesOnDisk tells whether every .gitattributes file of the index is on
+// disk: then git need not read the index to find the attributes.
+func (t *taker) attributesOnDisk() bool {
+	if !t.facts.attributesKnown || len(t.unknown) > 0 {
+		return false
+	}
+	for _, p := range t.facts.attributes {
+		if info := t.lstat(p); info == nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// maxImage is the largest index that is kept in memory for the commit, in
+// bytes: some 150,000 files.
+const maxImage = 16 << 20
+
+// indexImage is an index file that git wrote for a snapshot.
+type indexImage struct {
+	data  []byte
+	mtime time.Time
+	tree  string // that it stands for
+}
+
+// image is our copy of the index, which git has just written for the tree that
+// diff leads to, if it can become the user's own when that tree is committed:
+// the run began with a working tree and an index that were HEAD's, and no
+// entry was set for other reasons than that its file is so. (nil = it cannot.)
+func (t *taker) image(diff *treeDiff) (*indexImage, error) {
+	clean := t.before.headTree != "" && t.before.headTree == t.before.Tree && t.facts.tree == t.before.Tree
+	if !clean || diff == nil || len(diff.files) == 0 || len(t.unknown)+len(t.lax) > 0 {
+		return nil, nil
+	}
+	info, err := os.Stat(t.index)
+	if err != nil || info.Size() > maxImage {
+		return nil, errors.Wrap(err, "read our copy of the index")
+	}
+	data, err := os.ReadFile(t.index)
+	return &indexImage{data: data, mtime: info.ModTime(), tree: diff.to}, errors.Wrap(err, "read our copy of the index")
 }
 
 // ignoredNow puts back the paths of before that are still on disk but that

@@ -62,8 +62,10 @@ type Snapshot struct {
 	Exclude string          `json:"exclude,omitempty"` // patterns of the repository's info/exclude
 	Notes   []Note          `json:"-"`
 
-	diff  *treeDiff // from before, where SnapshotAfter has compared already
-	clock time.Time // Taken by this process's monotonic clock
+	headTree string      // tree of Head's commit, "" when unborn or not known
+	diff     *treeDiff   // from before, where SnapshotAfter has compared already
+	index    *indexImage // the index that stands for Tree, where Commit can use it
+	clock    time.Time   // Taken by this process's monotonic clock
 }
 
 // Note is one sentence for the user, with a machine word.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -96,13 +97,20 @@ func (r *Repo) countEOLs(p string) int {
 	return bytes.Count(data, []byte{'\n'})
 }
 
-// diffTrees compares two trees, line counts included.
-func (r *Repo) diffTrees(ctx context.Context, from, to string) (*treeDiff, error) {
+// noIndex is the environment for a git command that would read the whole index
+// for nothing.
+func (r *Repo) noIndex() []string {
+	return []string{"GIT_INDEX_FILE=" + filepath.Join(r.gitDir, "slidewrite-no-index")}
+}
+
+// diffTrees compares two trees, line counts included. env goes on top of the
+// usual environment.
+func (r *Repo) diffTrees(ctx context.Context, from, to string, env ...string) (*treeDiff, error) {
 	d := &treeDiff{from: from, to: to}
 	if from == to {
 		return d, nil
 	}
-	out, err := r.git(ctx, call{}, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames",
+	out, err := r.git(ctx, call{env: env}, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames",
 		"--no-ext-diff", "--no-textconv", "--ignore-submodules=none", from, to)
 	if err != nil {
 		return nil, errors.Wrap(err, "compare two snapshots")

@@ -235,7 +235,7 @@ func (c *committer) locked(ctx context.Context, verified string) (*CommitResult,
 		if failed = c.land(ctx, p, result); failed == nil {
 			return result, nil
 		}
-		if now, err := c.r.head(ctx); err != nil || now == p.head {
+		if now, err := c.r.head(ctx); err != nil || now.Head == p.head {
 			break // it is not HEAD's move that made it fail
 		}
 	}
@@ -256,31 +256,32 @@ func (c *committer) refusedRef(err error) error {
 // HEAD that has not moved; if it has, once more.
 func (c *committer) plan(ctx context.Context) (*plan, []Note, error) {
 	change := c.req.Change
-	var head Head
+	var head headState
 	var f facts
 	err := together(
 		func() (err error) { head, err = c.r.head(ctx); return },
 		func() (err error) {
-			f, err = c.r.gather(ctx, change, change.Before.Head.treeish(change.Before.Tree), false)
+			f, err = c.r.gather(ctx, change, change.Before.treeish(), false)
 			return
 		},
 	)
 	if err != nil {
 		return nil, nil, err
 	}
-	notes, agent, refused, err := c.r.headMoved(ctx, change, c.req.Tools, head)
+	notes, agent, refused, err := c.r.headMoved(ctx, change, c.req.Tools, head.Head)
 	if err != nil {
 		return nil, nil, err
 	}
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if head.Commit != change.Before.Head.Commit {
+	moved := head.Commit != change.Before.Head.Commit || change.Before.headTree != "" && head.tree != change.Before.headTree
+	if moved {
 		if f, err = c.r.gather(ctx, change, head.treeish(change.Before.Tree), agent); err != nil {
 			return nil, nil, err
 		}
 	}
-	p, err := c.r.planCommit(ctx, change, head, f, agent, c.only)
+	p, err := c.r.planCommit(ctx, change, head.Head, f, agent, c.only)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -303,11 +304,37 @@ func nothingLeft(p *plan, notes []Note) *Refusal {
 	}
 }
 
+// wholeChange is the index of the second snapshot, if the commit is HEAD
+// becoming just that snapshot and the user's index is HEAD's: the whole of the
+// change is committed, and the tree and the index are there already.
+func (c *committer) wholeChange(p *plan) *indexImage {
+	before, after := c.req.Change.Before, c.req.Change.After
+	image, diff := after.index, after.diff
+	if !p.plain || image == nil || diff == nil || image.tree != after.Tree || diff.to != after.Tree || diff.from != before.Tree ||
+		before.Tree != before.headTree || before.Head.Commit != p.head.Commit {
+		return nil
+	}
+	if len(p.tree) != len(diff.files) || len(p.index) != len(diff.files) {
+		return nil
+	}
+	for _, f := range diff.files {
+		if e, ok := p.tree[f.Path]; !ok || e != f.New || p.index[f.Path].New != f.New {
+			return nil
+		}
+	}
+	return image
+}
+
 // build makes the copy that becomes the user's index, and the commit's tree:
 // HEAD's, with only the plan's entries replaced. Where the user has staged
 // nothing, the new index is that tree.
 func (c *committer) build(ctx context.Context, p *plan) (tree string, err error) {
 	like := c.req.Change.Before.Tree
+	if p.image = c.wholeChange(p); p.image != nil {
+		err := c.lock.writeCopy(p.image, c.r.hashLen())
+		atStep("index copied")
+		return p.image.tree, err
+	}
 	if err := c.lock.copyIndex(); err != nil {
 		return "", err
 	}
@@ -349,7 +376,12 @@ func (r *Repo) writeTree(ctx context.Context, indexFile string) (string, error) 
 func (c *committer) commitTree(ctx context.Context, p *plan, tree string) (sha string, err error) {
 	atStep("tree written")
 	err = together(
-		func() error { return c.r.finishCopy(ctx, c.lock, p.index) },
+		func() error {
+			if p.image != nil { // git has put them in
+				return nil
+			}
+			return c.r.finishCopy(ctx, c.lock, p.index)
+		},
 		func() (err error) { sha, err = c.commitObject(ctx, p, tree); return },
 	)
 	atStep("commit written")

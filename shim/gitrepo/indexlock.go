@@ -2,10 +2,13 @@ package gitrepo
 
 import (
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -159,6 +162,29 @@ func copyIndex(from, to string) ([]byte, time.Time, error) {
 		err = os.Chtimes(to, info.ModTime(), info.ModTime())
 	}
 	return data, info.ModTime(), errors.Wrap(err, "copy the index")
+}
+
+// writeCopy makes the copy from an index that git wrote for a snapshot. Git may
+// have left out the checksum at its end (see unhashed): the user's other tools
+// want it.
+func (l *indexLock) writeCopy(image *indexImage, hashLen int) error {
+	info, err := os.Stat(l.index)
+	if err != nil {
+		return errors.Wrap(err, "write the index")
+	}
+	body := image.data[:len(image.data)-hashLen]
+	data := slices.Clone(image.data)
+	if hashLen == sha256.Size {
+		sum := sha256.Sum256(body)
+		copy(data[len(body):], sum[:])
+	} else {
+		sum := sha1.Sum(body)
+		copy(data[len(body):], sum[:])
+	}
+	if err := os.WriteFile(l.copyFile(), data, info.Mode().Perm()); err != nil {
+		return errors.Wrap(err, "write the index")
+	}
+	return errors.Wrap(os.Chtimes(l.copyFile(), image.mtime, image.mtime), "write the index")
 }
 
 // install puts the copy in the place of the user's index.

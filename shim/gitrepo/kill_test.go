@@ -27,6 +27,7 @@ type killJob struct {
 	Ledger  string // file that holds the last recorded intent
 	RunID   string
 	Change  *Change // commit; undo: of the run that is undone
+	Clean   bool    // commit: the run began with HEAD's files, and the child takes the second snapshot
 	Message string
 	Undo    bool // undo: the run was committed
 	Intent  Intent
@@ -61,6 +62,9 @@ func TestKillChild(t *testing.T) {
 	}
 	switch job.Kind {
 	case "commit":
+		if job.Clean { // what a snapshot knows besides its JSON makes another path of the commit
+			job.Change = cleanChange(t, repo, job.Change.Before)
+		}
 		_, err = repo.Commit(context.Background(), CommitRequest{RunID: job.RunID, Change: job.Change, Message: job.Message, Record: record})
 	case "undo":
 		_, err = repo.Undo(context.Background(), UndoRequest{RunID: job.RunID, Of: "r1", Before: job.Change.Before.Tree, After: job.Change.After.Tree,
@@ -72,6 +76,24 @@ func TestKillChild(t *testing.T) {
 	if err != nil && !errors.As(err, &refused) {
 		t.Fatalf("%s: %+v", job.Kind, err)
 	}
+}
+
+// cleanChange is the change since before, a first snapshot that was HEAD's tree.
+func cleanChange(t testing.TB, repo *Repo, before *Snapshot) *Change {
+	t.Helper()
+	before.headTree = before.Tree
+	after, err := repo.SnapshotAfter(context.Background(), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := repo.Change(context.Background(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.index == nil {
+		t.Fatal("the second snapshot kept no index for the commit")
+	}
+	return change
 }
 
 // die ends this process at once, as kill -9 does.
@@ -147,9 +169,9 @@ func (job killJob) lastIntent(t testing.TB) (in Intent, ok bool) {
 	return in, true
 }
 
-// killWorld is a small repository with every kind of the user's work, and a
-// run that touches all of it.
-func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
+// killWorld is a small repository with every kind of the user's work (none of
+// it if clean), and a run that touches all of it.
+func killWorld(t *testing.T, seed uint64, clean bool) (*world, truth, *testRun) {
 	t.Helper()
 	w := newWorld(t, seed)
 	w.write("a.txt", numbered(20))
@@ -159,11 +181,13 @@ func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
 	w.write("dir/e.txt", numbered(3))
 	w.write("deep/file", numbered(3))
 	w.commit("base")
-	w.swap("a.txt", "line c\n", "line c staged\n")
-	w.swap("c.txt", "line a\n", "line a staged\n")
-	w.git("add", "a.txt", "c.txt")
-	w.swap("a.txt", "line h\n", "line h unstaged\n")
-	w.write("untracked.txt", "mine\n")
+	if !clean {
+		w.swap("a.txt", "line c\n", "line c staged\n")
+		w.swap("c.txt", "line a\n", "line a staged\n")
+		w.git("add", "a.txt", "c.txt")
+		w.swap("a.txt", "line h\n", "line h unstaged\n")
+		w.write("untracked.txt", "mine\n")
+	}
 	start := w.truth()
 	run := w.begin()
 	w.swap("a.txt", "line p\n", "line p agent\n")
@@ -182,10 +206,15 @@ func killWorld(t *testing.T, seed uint64) (*world, truth, *testRun) {
 // state for which (a) to (d) hold.
 func TestKillCommit(t *testing.T) {
 	t.Parallel()
+	t.Run("dirty", func(t *testing.T) { t.Parallel(); killCommit(t, false) })
+	t.Run("clean", func(t *testing.T) { t.Parallel(); killCommit(t, true) })
+}
+
+func killCommit(t *testing.T, clean bool) {
 	for at := 1; ; at++ {
-		w, start, run := killWorld(t, uint64(at))
+		w, start, run := killWorld(t, uint64(at), clean)
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
-			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
+			RunID: run.id, Change: run.change, Clean: clean, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
 		left := w.disk()
 		killed := job.child(t)
 		finished := !killed
@@ -250,7 +279,7 @@ func (job killJob) recoverTwice(t *testing.T, w *world) (recovery Recovery, reco
 func TestKillUndo(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
-		w, start, run := killWorld(t, uint64(at))
+		w, start, run := killWorld(t, uint64(at), false)
 		run.commitRun()
 		done := w.truth()
 		job := killJob{Dir: w.dir, Kind: "undo", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
@@ -292,7 +321,7 @@ func TestKillUndo(t *testing.T) {
 func TestRecoverLockRemoved(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
-		w, start, run := killWorld(t, uint64(at))
+		w, start, run := killWorld(t, uint64(at), false)
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
 		killed := job.child(t)

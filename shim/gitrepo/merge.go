@@ -178,7 +178,7 @@ func (r *Repo) differences(ctx context.Context, from, to string) (map[string]raw
 	if from == to {
 		return nil, nil
 	}
-	out, err := r.git(ctx, call{}, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", from, to, "--")
+	out, err := r.git(ctx, call{env: r.noIndex()}, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", from, to, "--")
 	if err != nil {
 		return nil, err
 	}

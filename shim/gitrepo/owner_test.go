@@ -54,13 +54,14 @@ func TestMarkYoursNeedsThePathAndItsTrueTime(t *testing.T) {
 	awaitTick(r)
 	before := r.snapshot()
 	awaitTick(r)
+	began := time.Now()
 	r.remove("gone.txt")
 	r.write("new.txt", "n\n")
 	// mtime can be set back; ctime tells when
 	r.write("backdated.txt", "agent\n")
 	r.setTime("backdated.txt", time.Now().Add(-time.Hour))
 	c := r.change(before)
-	r.open().MarkYours(c, ToolLog{Complete: true, Windows: []Window{{Start: time.Now().Add(-time.Second), End: time.Now()}}})
+	r.open().MarkYours(c, ToolLog{Complete: true, Windows: []Window{{Start: began, End: time.Now()}}})
 	equal(t, "paths", paths(c), []string{"modified backdated.txt", "deleted gone.txt", "added new.txt"})
 	for _, f := range c.Files {
 		equal(t, f.Path+" yours", f.Yours, false)

@@ -123,14 +123,15 @@ func FuzzParseTree(f *testing.F) {
 	})
 }
 
-// indexHides must agree with git on every kind of index.
-func TestIndexHidesAgreesWithGit(t *testing.T) {
+// scanIndex must agree with git on every kind of index.
+func TestScanIndexAgreesWithGit(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		do      func(r *testRepo)
 		hides   bool
 		askGit  bool // an index we do not read ourselves
+		noTree  bool // git keeps no tree of it
 		objects string
 	}{
 		{name: "plain"},
@@ -140,7 +141,20 @@ func TestIndexHidesAgreesWithGit(t *testing.T) {
 		{name: "version 4, skip-worktree", do: func(r *testRepo) {
 			r.git("update-index", "--index-version", "4", "--skip-worktree", "z.txt")
 		}, hides: true},
-		{name: "intent to add", do: func(r *testRepo) { r.write("n.txt", "n\n"); r.git("add", "-N", "n.txt") }},
+		{name: "intent to add", do: func(r *testRepo) { r.write("n.txt", "n\n"); r.git("add", "-N", "n.txt") }, noTree: true},
+		{name: "staged", do: func(r *testRepo) { r.write("z.txt", "staged\n"); r.git("add", "z.txt") }, noTree: true},
+		{name: "staged, tree written", do: func(r *testRepo) { r.write("z.txt", "staged\n"); r.git("add", "z.txt"); r.git("write-tree") }},
+		{name: "unmerged", do: func(r *testRepo) {
+			r.git("checkout", "-q", "-b", "side")
+			r.write("z.txt", "side\n")
+			r.commit("side")
+			r.git("checkout", "-q", "-")
+			r.write("z.txt", "ours\n")
+			r.commit("ours")
+			if _, err := r.tryGit("merge", "side"); err == nil {
+				r.t.Fatal("no conflict")
+			}
+		}, noTree: true},
 		{name: "split", do: func(r *testRepo) { r.git("update-index", "--split-index") }, askGit: true},
 		{name: "untracked cache", do: func(r *testRepo) { r.git("update-index", "--force-untracked-cache"); r.git("status") }},
 		{name: "sha256", objects: "sha256"},
@@ -158,6 +172,9 @@ func TestIndexHidesAgreesWithGit(t *testing.T) {
 			}
 			r.write(strings.Repeat(strings.Repeat("d", 200)+"/", 15)+strings.Repeat("n", 200), "long\n")
 			r.write("z.txt", "z\n")
+			r.write(".gitattributes", "*.bin binary\n")
+			r.write("dir/.gitattributes", "")
+			r.write("dir/not.gitattributes", "")
 			r.commit("base")
 			if tc.do != nil {
 				tc.do(r)
@@ -166,14 +183,27 @@ func TestIndexHidesAgreesWithGit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hides, err := indexHides(data, hashLen)
+			facts, err := scanIndex(data, hashLen)
 			equal(t, "left to git", err != nil, tc.askGit)
-			equal(t, "hides", hides, tc.hides)
+			equal(t, "hides", facts.hides, tc.hides)
+			if err != nil || facts.hides {
+				return
+			}
+			tree := ""
+			if !tc.noTree {
+				tree = r.git("write-tree")
+			}
+			equal(t, "tree", facts.tree, tree)
+			attributes := []string(nil)
+			if facts.attributesKnown {
+				attributes = []string{".gitattributes", "dir/.gitattributes"}
+			}
+			equal(t, "attributes", facts.attributes, attributes)
 		})
 	}
 }
 
-func FuzzIndexHides(f *testing.F) {
+func FuzzScanIndex(f *testing.F) {
 	header := "DIRC\x00\x00\x00\x02\x00\x00\x00\x01"
 	f.Add([]byte(header+strings.Repeat("\x00", 60)+"\x00\x05a.txt\x00\x00\x00\x00\x00"+strings.Repeat("\x00", 20)), false)
 	f.Add([]byte("DIRC\x00\x00\x00\x04\x00\x00\x00\x01"+strings.Repeat("\x00", 60)+"\x40\x05\x40\x00\x00a.txt\x00"+strings.Repeat("\x00", 20)), false)
@@ -182,8 +212,12 @@ func FuzzIndexHides(f *testing.F) {
 		if long {
 			hashLen = 32
 		}
-		if hides, err := indexHides(data, hashLen); err != nil && hides {
-			t.Fatal("an index that cannot be read hides something")
+		facts, err := scanIndex(data, hashLen)
+		if err != nil && (facts.hides || facts.tree != "") {
+			t.Fatalf("an index that cannot be read says something: %+v", facts)
+		}
+		if facts.tree != "" && len(facts.tree) != 2*hashLen {
+			t.Fatalf("tree %q", facts.tree)
 		}
 	})
 }

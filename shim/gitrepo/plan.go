@@ -17,7 +17,9 @@ type plan struct {
 	tree    map[string]Entry // committed paths; Absent = removed
 	old     map[string]Entry // the same paths in HEAD
 	index   map[string]indexChange
-	clean   bool // the user's index was HEAD's tree
+	clean   bool        // the user's index was HEAD's tree
+	plain   bool        // and git had noted so in it, and no entry hides its file from git
+	image   *indexImage // what the user's index becomes; nil = it is made from a copy of it
 	leftOut []string
 	notes   []Note
 }
@@ -36,6 +38,7 @@ type facts struct {
 	oldHead  map[string]rawEntry   // HEAD when the run began → before; only where the agent committed
 	staged   map[string]Entry      // index entries that are not HEAD's
 	index    map[string]indexEntry // of the changed paths
+	plain    bool                  // see plan
 }
 
 // together runs functions at the same time and returns their first error.
@@ -54,6 +57,14 @@ func together(fns ...func() error) error {
 	return nil
 }
 
+// treeish names the tree of the HEAD that a snapshot saw.
+func (s *Snapshot) treeish() string {
+	if s.headTree != "" {
+		return s.headTree
+	}
+	return s.Head.treeish(s.Tree)
+}
+
 // treeish names the tree of a HEAD: its commit, or the empty tree (in the hash
 // of another id) before the first one.
 func (h Head) treeish(hashLike string) string {
@@ -68,7 +79,7 @@ func (h Head) treeish(hashLike string) string {
 // agent made commits of its own during the run; only limits the commit to some
 // paths (nil = all).
 func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, f facts, agent bool, only map[string]bool) (*plan, error) {
-	p := &plan{head: head, treeish: head.treeish(c.Before.Tree), clean: len(f.staged) == 0,
+	p := &plan{head: head, treeish: head.treeish(c.Before.Tree), clean: len(f.staged) == 0, plain: f.plain,
 		tree: map[string]Entry{}, old: map[string]Entry{}, index: map[string]indexChange{}}
 	m := r.merger(ctx)
 	defer m.close()
@@ -87,17 +98,26 @@ func (r *Repo) planCommit(ctx context.Context, c *Change, head Head, f facts, ag
 
 // gather asks git for the facts, all at once. Where nothing is staged and no
 // entry is hidden, the index says what HEAD says and is not asked for more.
+// treeish is HEAD's commit or tree; only of a tree can be seen that the index
+// stands for it.
 func (r *Repo) gather(ctx context.Context, c *Change, treeish string, agent bool) (f facts, err error) {
 	hides := true
 	err = together(
 		func() (err error) { f.fromHead, err = r.differences(ctx, treeish, c.Before.Tree); return },
-		func() (err error) { f.staged, err = r.indexDiff(ctx, treeish); return },
-		func() error { hides = r.indexMayHide(); return nil },
+		func() (err error) {
+			var index indexFacts
+			index, hides = r.indexFacts()
+			if f.plain = !hides && index.tree == treeish; f.plain {
+				return nil
+			}
+			f.staged, err = r.indexDiff(ctx, treeish)
+			return
+		},
 		func() (err error) {
 			if !agent {
 				return nil
 			}
-			f.oldHead, err = r.differences(ctx, c.Before.Head.treeish(c.Before.Tree), c.Before.Tree)
+			f.oldHead, err = r.differences(ctx, c.Before.treeish(), c.Before.Tree)
 			return
 		},
 	)
@@ -121,15 +141,14 @@ func (r *Repo) gather(ctx context.Context, c *Change, treeish string, agent bool
 	return f, nil
 }
 
-// indexMayHide tells whether an entry of the user's index may have the
-// assume-unchanged or skip-worktree bit. In doubt it may.
-func (r *Repo) indexMayHide() bool {
+// indexFacts reads the user's index. In doubt it may hide a file.
+func (r *Repo) indexFacts() (facts indexFacts, mayHide bool) {
 	data, err := os.ReadFile(r.indexPath())
 	if err != nil {
-		return !os.IsNotExist(err)
+		return facts, !os.IsNotExist(err)
 	}
-	hides, err := indexHides(data, r.hashLen())
-	return err != nil || hides
+	facts, err = scanIndex(data, r.hashLen())
+	return facts, err != nil || facts.hides
 }
 
 // inTree is a path's entry in the tree that diff leads from to `before`.

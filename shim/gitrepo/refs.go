@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -25,8 +26,8 @@ var noReflog = []string{"core.logAllRefUpdates=false"}
 
 // Keep makes the snapshots of a run survive git gc: a ref to one tree with the
 // entries "before" and "after" (after may be nil at first). Run ids sort by
-// time; the last 200 are kept. Costs two git processes, a third with after ==
-// nil, and a fourth where old runs are dropped.
+// time; the last 200 are kept. Costs two git processes, with after == nil a
+// third beside them, and a fourth where old runs are dropped.
 func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) error {
 	ref, err := runRef(runID)
 	if err != nil {
@@ -37,17 +38,30 @@ func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) 
 		lines = fmt.Sprintf("040000 tree %s\tafter\x00", after.Tree)
 	}
 	lines += fmt.Sprintf("040000 tree %s\tbefore\x00", before.Tree)
-	out, err := r.git(ctx, call{stdin: []byte(lines)}, "mktree", "-z")
-	if err != nil {
-		return errors.Wrap(err, "keep the snapshots of the run")
+	var refs []string
+	err = together(
+		func() error {
+			out, err := r.git(ctx, call{stdin: []byte(lines)}, "mktree", "-z")
+			if err == nil {
+				_, err = r.git(ctx, call{config: noReflog}, "update-ref", ref, strings.TrimSpace(string(out)))
+			}
+			return errors.Wrap(err, "keep the snapshots of the run")
+		},
+		func() (err error) {
+			if after == nil {
+				refs, err = r.runRefs(ctx)
+			}
+			return err
+		},
+	)
+	if err != nil || after != nil {
+		return err
 	}
-	if _, err := r.git(ctx, call{config: noReflog}, "update-ref", ref, strings.TrimSpace(string(out))); err != nil {
-		return errors.Wrap(err, "keep the snapshots of the run")
+	if !slices.Contains(refs, ref) { // listed before it was there
+		refs = append(refs, ref)
+		slices.Sort(refs)
 	}
-	if after == nil {
-		return r.prune(ctx)
-	}
-	return nil
+	return r.deleteRefs(ctx, refs[:max(0, len(refs)-keptRuns)])
 }
 
 // Drop lets the snapshots of a run go; a run that has none is no error. Costs
@@ -105,15 +119,6 @@ func (r *Repo) removeBroken(keep func(runID string) bool) (int, error) {
 		n++
 	}
 	return n, err
-}
-
-// prune drops the oldest runs beyond keptRuns.
-func (r *Repo) prune(ctx context.Context) error {
-	refs, err := r.runRefs(ctx)
-	if err != nil || len(refs) <= keptRuns {
-		return err
-	}
-	return r.deleteRefs(ctx, refs[:len(refs)-keptRuns])
 }
 
 // runRefs lists the refs of all runs, sorted by name.

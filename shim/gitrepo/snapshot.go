@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -27,8 +28,9 @@ const (
 // files of the whole repository, as a git tree. The user's index, HEAD, stash
 // and files stay as they are.
 //
-// Costs three git processes (status and HEAD side by side, write-tree), one or
-// two more where files differ from the index.
+// Costs two git processes side by side (status and HEAD) where the working tree
+// is HEAD's, else one to three more: write-tree, and what brings our copy of
+// the index to what is on disk.
 func (r *Repo) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return r.take(ctx, nil)
 }
@@ -56,8 +58,10 @@ type taker struct {
 	untracked map[string]bool // of entries
 	unknown   map[string]bool
 	large     map[string]Stat
-	cleared   []string // assume-unchanged or skip-worktree, on disk
-	exclude   string   // patterns of info/exclude
+	cleared   []string                  // assume-unchanged or skip-worktree, on disk
+	exclude   string                    // patterns of info/exclude
+	facts     indexFacts                // of the user's index; nothing where it cannot be read
+	head      func() (headState, error) // asked for while we look at the files
 	notes     []Note
 	lax       []string // configuration under which failing filters do not end git
 
@@ -81,26 +85,22 @@ func (r *Repo) take(ctx context.Context, before *Snapshot) (*Snapshot, error) {
 }
 
 func (t *taker) take(ctx context.Context) (*Snapshot, error) {
-	type headResult struct {
-		Head
-		err error
-	}
-	head := make(chan headResult, 1)
-	go func() {
-		h, err := t.r.head(ctx)
-		head <- headResult{h, err}
-	}()
+	t.head = sync.OnceValues(func() (headState, error) { return t.r.head(ctx) })
+	go t.head()
 	tree, err := t.workingTree(ctx)
-	h := <-head
+	head, headErr := t.head() // waited for: it must not outlive us
 	if err == nil {
-		err = h.err
+		err = headErr
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{Head: h.Head, Large: t.large, Cleared: t.cleared, Exclude: t.exclude}
+	s := &Snapshot{Head: head.Head, Large: t.large, Cleared: t.cleared, Exclude: t.exclude, headTree: head.tree}
 	if t.before != nil {
 		if tree, s.diff, err = t.keepToBefore(ctx, tree); err != nil {
+			return nil, err
+		}
+		if s.index, err = t.image(s.diff); err != nil {
 			return nil, err
 		}
 	}
@@ -130,6 +130,12 @@ func (t *taker) workingTree(ctx context.Context) (string, error) {
 	add, remove, err := t.plan(ctx)
 	if err != nil {
 		return "", err
+	}
+	if len(add)+len(remove) == 0 && t.facts.tree != "" {
+		// The index is what is on disk. Its tree is there for sure where HEAD has it.
+		if head, err := t.head(); err == nil && head.tree == t.facts.tree {
+			return t.facts.tree, nil
+		}
 	}
 	if err := t.apply(ctx, add, remove); err != nil {
 		return "", err
@@ -164,7 +170,8 @@ func (r *Repo) excludePatterns() string {
 // entries of our copy whose file is on disk, or was at the run's start: status
 // would not look at them.
 func (t *taker) clearHidden(ctx context.Context, index []byte) error {
-	if hides, err := indexHides(index, t.r.hashLen()); len(index) == 0 || err == nil && !hides {
+	var err error
+	if t.facts, err = scanIndex(index, t.r.hashLen()); len(index) == 0 || err == nil && !t.facts.hides {
 		return nil
 	}
 	out, err := t.r.git(ctx, call{env: t.env()}, "ls-files", "-v", "-z")

@@ -264,23 +264,33 @@ func isHook(path string) bool {
 	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
 }
 
+// headState is where HEAD stands, and what it holds.
+type headState struct {
+	Head
+	tree string // of its commit, "" when unborn
+}
+
 // head is where HEAD stands. Costs one git process, two when unborn.
-func (r *Repo) head(ctx context.Context) (Head, error) {
-	out, err := r.git(ctx, call{}, "rev-parse", "HEAD^{commit}", "--symbolic-full-name", "HEAD")
+func (r *Repo) head(ctx context.Context) (headState, error) {
+	out, err := r.git(ctx, call{}, "rev-parse", "HEAD^{commit}", "HEAD^{tree}", "--symbolic-full-name", "HEAD")
 	if err == nil {
-		commit, ref, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
-		if ref == "HEAD" {
-			ref = ""
+		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		if len(lines) != 3 {
+			return headState{}, errors.Newf("git rev-parse: unexpected answer %.80q", out)
 		}
-		return Head{Ref: ref, Commit: commit}, nil
+		h := headState{Head: Head{Ref: lines[2], Commit: lines[0]}, tree: lines[1]}
+		if h.Ref == "HEAD" {
+			h.Ref = ""
+		}
+		return h, nil
 	}
 	ref, symErr := r.git(ctx, call{}, "symbolic-ref", "--quiet", "HEAD")
 	if symErr != nil {
-		return Head{}, errors.Wrap(err, "read HEAD")
+		return headState{}, errors.Wrap(err, "read HEAD")
 	}
 	name := strings.TrimSuffix(string(ref), "\n")
 	if _, broken := r.git(ctx, call{}, "rev-parse", "--verify", "--quiet", name); broken == nil {
-		return Head{}, errors.Wrap(err, "read HEAD")
+		return headState{}, errors.Wrap(err, "read HEAD")
 	}
-	return Head{Ref: name}, nil
+	return headState{Head: Head{Ref: name}}, nil
 }
