@@ -122,7 +122,10 @@ func TestGitProcessesOfARun(t *testing.T) {
 	r.write("a.txt", numbered(10))
 	count("second snapshot", 5, func() (err error) { after, err = repo.SnapshotAfter(ctx, before); return })
 	count("change", 0, func() (err error) { change, err = repo.Change(ctx, before, after); return })
-	count("whose", 0, func() error { repo.MarkYours(change, ToolLog{Complete: true, Paths: []string{"a.txt"}}); return repo.MarkMoved(ctx, change) })
+	count("whose", 0, func() error {
+		repo.MarkYours(change, ToolLog{Complete: true, Paths: []string{"a.txt"}})
+		return repo.MarkMoved(ctx, change)
+	})
 	count("keep both", 2, func() error { return repo.Keep(ctx, "r1", before, after) })
 	count("commit", 4, func() error {
 		_, err := repo.Commit(ctx, CommitRequest{RunID: "r1", Change: change, Message: "slide-write: edit\n"})

@@ -1,14 +1,13 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -154,7 +153,10 @@ func copyIndex(from, to string) ([]byte, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, errors.Wrap(err, "copy the index")
 	}
-	data, err := io.ReadAll(f)
+	var read bytes.Buffer
+	read.Grow(int(info.Size()) + bytes.MinRead) // once: it may be many megabytes
+	_, err = read.ReadFrom(f)
+	data := read.Bytes()
 	if err == nil {
 		err = os.WriteFile(to, data, info.Mode().Perm())
 	}
@@ -172,8 +174,8 @@ func (l *indexLock) writeCopy(image *indexImage, hashLen int) error {
 	if err != nil {
 		return errors.Wrap(err, "write the index")
 	}
-	body := image.data[:len(image.data)-hashLen]
-	data := slices.Clone(image.data)
+	data := image.data
+	body := data[:len(data)-hashLen]
 	if hashLen == sha256.Size {
 		sum := sha256.Sum256(body)
 		copy(data[len(body):], sum[:])
