@@ -118,6 +118,9 @@ func (p *process) readGrokPrompt(path string) (user, whole string, err error) {
 	if err != nil {
 		return "", "", errors.Wrap(err, "--prompt-file")
 	}
+	if err := p.log.add(LogEntry{File: string(data)}); err != nil {
+		return "", "", err
+	}
 	rel, err := filepath.Rel(p.dir, real)
 	inside := err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 	text := string(data)

@@ -21,6 +21,7 @@ type LogEntry struct {
 
 	Stdin string `json:"stdin,omitempty"` // one line that was read
 	EOF   bool   `json:"eof,omitempty"`   // stdin was closed
+	File  string `json:"file,omitempty"`  // the prompt file that was read
 }
 
 // ReadLog reads such a file.

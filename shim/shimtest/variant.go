@@ -30,7 +30,7 @@ func (s *Stage) Variant(name string, change func(*fakeagents.Fixture)) string {
 	}
 	change(f)
 	slices.SortStableFunc(f.Effects, func(a, b fakeagents.Effect) int { return a.After - b.After })
-	own := fmt.Sprintf("claude/made/%s/variant-of-%s", f.Version(), f.Case())
+	own := fmt.Sprintf("%s/made/%s/variant-of-%s", f.Agent(), f.Version(), f.Case())
 	path := filepath.Join(s.variants(), filepath.FromSlash(own)+".txtar")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		s.T.Fatal(err)
@@ -117,19 +117,27 @@ func (s *Stage) Turns() []fakeagents.LogEntry {
 	s.T.Helper()
 	var turns []fakeagents.LogEntry
 	for _, e := range s.Agents() {
-		if slices.Contains(e.Argv, "-p") && slices.Contains(e.Argv, "--max-turns") {
+		claude := slices.Contains(e.Argv, "-p") && slices.Contains(e.Argv, "--max-turns")
+		codex := slices.Contains(e.Argv, "exec")
+		grok := slices.Contains(e.Argv, "--prompt-file")
+		if claude || codex || grok {
 			turns = append(turns, e)
 		}
 	}
 	return turns
 }
 
-// Prompts are the user messages that agents received, as JSON lines.
+// Prompts are the user messages that agents received, as they came in: a JSON
+// line (claude), plain text (codex), a prompt file with the system prompt on
+// top (grok).
 func (s *Stage) Prompts() []string {
 	s.T.Helper()
 	var lines []string
 	for _, e := range s.Agents() {
-		if strings.Contains(e.Stdin, `"type":"user"`) {
+		switch {
+		case e.File != "":
+			lines = append(lines, e.File)
+		case strings.HasPrefix(e.Stdin, "\n") || strings.Contains(e.Stdin, `"type":"user"`):
 			lines = append(lines, e.Stdin)
 		}
 	}
