@@ -71,7 +71,9 @@
 // working directory right before the line that reports them, writes the
 // transcript where the CLI would, answers an interrupt, ends when its input
 // does. A session is resumed when its transcript exists; an unknown one is one
-// error line. Of grok, which was never run, it demands a private prompt file
+// error line. Of codex it demands a prompt that is piped in whole (UTF-8, not
+// too long), answers SIGINT without another line, and appends to the rollout of
+// a thread that is resumed. Of grok, which was never run, it demands a private prompt file
 // instead of a message and dies of a signal; the session's files on disk are
 // made of the lines it plays.
 //

@@ -9,7 +9,9 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-// knobNames lists every knob with what it does; an unknown one is an error.
+// knobNames lists every knob with what it does; an unknown one is an error. One
+// on what an agent does not have (initialize, states, root) changes nothing in
+// its fake.
 var knobNames = map[string]string{
 	"pace":            "duration to wait before each stdout line",
 	"hang":            "stop for ever: \"initialize\" (before it is answered), \"first\" (before the first line of the turn) or the number of a stdout line (after it)",
