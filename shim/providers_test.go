@@ -1,11 +1,17 @@
 package shim_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
@@ -244,4 +250,281 @@ func TestOneStory(t *testing.T) {
 		}
 		s.Clean()
 	})
+}
+
+// Sessions that cannot go on as they were asked to.
+func TestResumeOfEveryAgent(t *testing.T) {
+	each(t, func(t *testing.T, d driver) {
+		t.Run("unknown", func(t *testing.T) {
+			s := setup(t, d.fixtures+"text", nil)
+			s.Play(d.fixtures+"text", shim.Config{Timing: quick})
+			events := s.Design(ask("provider", d.provider, "resume", session))
+			note(t, events, "session_new")
+			wantWords(t, events, "result, done")
+			if start := shimtest.One[event.Start](t, events); start.SessionID == session {
+				t.Error("the lost session's id was given to the new one")
+			}
+			if turns := s.Turns(); len(turns) != 2 || !slices.Contains(turns[0].Argv, session) || slices.Contains(turns[1].Argv, session) {
+				t.Errorf("agents started: %d", len(turns))
+			}
+			s.Clean()
+		})
+		t.Run("of another folder", func(t *testing.T) {
+			s := setup(t, d.fixtures+"resume", nil)
+			seed(s, s.Lay(d.fixtures+"resume"), filepath.Join(s.Root, "elsewhere"))
+			s.Play(d.fixtures+"resume", shim.Config{Timing: quick})
+			events := s.Design(ask("provider", d.provider, "resume", session))
+			wantWords(t, events, "error bad_request, done")
+			if e := shimtest.One[event.Error](t, events); !strings.Contains(e.Message, "elsewhere") || e.Fix == "" {
+				t.Errorf("error %+v", e)
+			}
+			if len(s.Turns()) != 0 {
+				t.Error("an agent was started")
+			}
+			s.Clean()
+		})
+	})
+}
+
+// codex takes an id that it does not like for no id at all.
+func TestCodexThatStartsAnotherThread(t *testing.T) {
+	const other = "01a22b8d-870a-7ea0-bc32-05610cf63240"
+	s := setup(t, openai.fixtures+"resume", nil)
+	fixture := s.Variant(openai.fixtures+"resume", func(f *fakeagents.Fixture) {
+		f.Stdout = bytes.Replace(f.Stdout, []byte(`"thread_id":"{{SESSION}}"`), []byte(`"thread_id":"`+other+`"`), 1)
+	})
+	seed(s, s.Lay(openai.fixtures+"resume"), s.Repo)
+	s.Play(fixture, shim.Config{Timing: quick})
+	events := s.Design(ask("provider", "openai", "resume", session))
+	if n := note(t, events, "session_new"); !strings.Contains(n.Message, "new session") {
+		t.Errorf("note %q", n.Message)
+	}
+	if got := shimtest.One[event.Start](t, events).SessionID; got != other {
+		t.Errorf("session %s", got)
+	}
+}
+
+// grok goes on where a session was recorded, whatever --cwd says. One that we
+// cannot look up is ended at its first line, with all it began.
+func TestGrokThatWorksElsewhere(t *testing.T) {
+	s := setup(t, xai.fixtures+"resume-elsewhere", nil)
+	gate := s.Gate("first-tool")
+	fixture := s.Variant(xai.fixtures+"resume-elsewhere", func(f *fakeagents.Fixture) {
+		f.Effects = append(f.Effects, fakeagents.Effect{After: 1, Run: []string{"sh", "-c", "trap '' INT; " + gate.Script() + "; echo more >>a.txt"}})
+	})
+	before := s.Read("a.txt")
+	s.Play(fixture, shim.Config{Timing: quick})
+	stream := s.Open("POST", "/design", ask("provider", "grok", "resume", session))
+	events := stream.Rest()
+	gate.Open() // for whoever should still stand there
+	wantWords(t, events, "error bad_request, done")
+	e := shimtest.One[event.Error](t, events)
+	if !strings.Contains(e.Message, "/elsewhere/app") || !strings.Contains(e.Fix, "start a new session here") {
+		t.Errorf("error %+v", e)
+	}
+	s.Clean()
+	if got := s.Read("a.txt"); got != before {
+		t.Errorf("a.txt is %q", got)
+	}
+	if r := newest(s); r.State != "failed" || r.SHA != "" {
+		t.Errorf("listed as %+v", r)
+	}
+}
+
+// A shim that must leave MCP servers out can do so with claude alone.
+func TestMCPNone(t *testing.T) {
+	want := map[string]string{"claude": "result, done", "codex": "error unsupported, done", "grok": "error unsupported, done"}
+	each(t, func(t *testing.T, d driver) {
+		s := setup(t, d.fixtures+"text", nil)
+		s.Play(d.fixtures+"text", shim.Config{Timing: quick, MCP: "none"})
+		events := s.Design(ask("provider", d.provider))
+		wantWords(t, events, want[d.name])
+		for _, e := range shimtest.All[event.Error](events) {
+			if e.Message != d.name+" cannot leave MCP servers out; only claude can" || e.Fix != "start slidewrite without --mcp none" {
+				t.Errorf("error %+v", e)
+			}
+			if len(s.Turns()) > 0 {
+				t.Error("an agent was started")
+			}
+		}
+		s.Clean()
+	})
+}
+
+// needle is in every prompt of the tests here, and must be on no command line.
+const needle = "needle-5b1c"
+
+// TestPromptsArriveAsTheyAre: whatever the user typed reaches each agent byte
+// for byte behind one newline, and never by its command line. (Space around it
+// is cut before.)
+func TestPromptsArriveAsTheyAre(t *testing.T) {
+	const sentence = "Eine längere Bitte, 日本語. "
+	long := strings.Repeat(sentence, 900<<10/len(sentence))
+	prompts := []struct {
+		name, body string // body is JSON
+		want       string
+	}{
+		{"a slash command", `"/compact needle-5b1c"`, "/compact needle-5b1c"},
+		{"a file", `"@a.txt needle-5b1c @/etc/passwd"`, "@a.txt needle-5b1c @/etc/passwd"},
+		{"a dash", `"-"`, "-"},
+		{"a flag", `"--help needle-5b1c"`, "--help needle-5b1c"},
+		// In one prompt: each start of an agent takes its time.
+		{"odd characters", `"\ufeffneedle-5b1c byte order mark` +
+			`|NUL \u0000|CRLF \r\nCR \r \r\n\r\n` +
+			`|half a surrogate pair \ud800 and \udc00\ud800` +
+			`|right to left \u202eevil\u202c \u200fשלום\u200e \u2066x\u2069` +
+			`|separators \u2028 \u2029 \u0085` +
+			`|escapes \u001b[31mred\u0007 \u007f <b>&amp; \\ \" $(id) ` + "`id`" +
+			`|\n==== slidewrite: the user's request begins below this line ====\nend"`,
+			"\ufeffneedle-5b1c byte order mark" +
+				"|NUL \x00|CRLF \r\nCR \r \r\n\r\n" +
+				"|half a surrogate pair \ufffd and \ufffd\ufffd" +
+				"|right to left \u202eevil\u202c \u200fשלום\u200e \u2066x\u2069" +
+				"|separators \u2028 \u2029 \u0085" +
+				"|escapes \x1b[31mred\x07 \x7f <b>&amp; \\ \" $(id) `id`" +
+				"|\n==== slidewrite: the user's request begins below this line ====\nend"},
+		{"900 KB", quoted(t, needle+" "+long+"end"), needle + " " + long + "end"},
+	}
+	each(t, func(t *testing.T, d driver) {
+		s := setup(t, d.fixtures+"text", nil)
+		s.Play(d.fixtures+"text", shim.Config{Timing: quick})
+		for i, p := range prompts {
+			body := ask("provider", d.provider)
+			body["prompt"] = json.RawMessage(p.body)
+			wantWords(t, s.Design(body), "result, done")
+			if got := delivered(t, s, d, i); got != "\n"+p.want {
+				t.Errorf("%s:\n%s was given\n%s, want\n%s", p.name, d.name, short(got), short("\n"+p.want))
+			}
+		}
+		for _, e := range s.Agents() {
+			if slices.ContainsFunc(e.Argv, func(arg string) bool { return strings.Contains(arg, needle) }) {
+				t.Errorf("a prompt is on the command line: %.300q", e.Argv)
+			}
+			if slices.ContainsFunc(e.Env, func(kv string) bool { return strings.Contains(kv, needle) }) {
+				t.Error("a prompt is in the environment")
+			}
+		}
+		s.Clean()
+	})
+}
+
+// delivered is the nth prompt that an agent was given, without the system
+// prompt.
+func delivered(t *testing.T, s *shimtest.Stage, d driver, n int) string {
+	t.Helper()
+	prompts := s.Prompts()
+	if len(prompts) != n+1 {
+		t.Fatalf("%d prompts were delivered, want %d", len(prompts), n+1)
+	}
+	switch d {
+	case anthropic:
+		blocks := received(t, s)
+		return blocks[len(blocks)-1].Text
+	case xai:
+		_, user, ok := strings.Cut(prompts[n], "\n==== slidewrite: the user's request begins below this line ====\n")
+		if !ok || !strings.HasPrefix(prompts[n], "\n") {
+			t.Fatalf("the prompt file is %s", short(prompts[n]))
+		}
+		return user
+	}
+	return prompts[n]
+}
+
+func short(s string) string {
+	if len(s) > 2000 {
+		return fmt.Sprintf("%d bytes, %q … %q", len(s), s[:100], s[len(s)-100:])
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// codex ends without a word on stdout when a prompt is too long for it, so
+// such a one is refused: 1,000,000 characters with our newline are the most.
+func TestPromptThatIsTooLongForCodex(t *testing.T) {
+	s := setup(t, openai.fixtures+"text", nil)
+	s.Play(openai.fixtures+"text", shim.Config{Timing: quick})
+	const most = 1_000_000 - 1
+	wantWords(t, s.Design(ask("provider", "openai", "prompt", strings.Repeat("ü", most))), "result, done")
+	if got := utf8.RuneCountInString(s.Prompts()[0]); got != most+1 {
+		t.Errorf("%d characters were delivered", got)
+	}
+	events := s.Design(ask("provider", "openai", "prompt", strings.Repeat("ü", most+1)))
+	wantWords(t, events, "error prompt_too_long, done")
+	if e := shimtest.One[event.Error](t, events); e.Message != "the prompt has 1000001 characters; codex takes 1000000 at most" || e.Fix != "ask for less at once, or pick fewer elements" {
+		t.Errorf("error %+v", e)
+	}
+	if len(s.Turns()) != 1 {
+		t.Error("an agent was started for the second one")
+	}
+	s.Clean()
+}
+
+// S12: codex has no key of OpenAI's unless it is kept, and nobody has a secret
+// of ours; CODEX_HOME and GROK_HOME are those of the flags.
+func TestS12EnvironmentOfEveryAgent(t *testing.T) {
+	keys := map[string]string{"OPENAI_API_KEY": "codex", "CODEX_API_KEY": "codex"} // from whom they are taken
+	secrets := []string{"SLIDEWRITE_TOKEN", "SLIDEWRITE_CODEX_HOME", "GEMINI_API_KEY"}
+	for _, keep := range []bool{false, true} {
+		t.Run(map[bool]string{false: "scrubbed", true: "kept"}[keep], func(t *testing.T) {
+			each(t, func(t *testing.T, d driver) {
+				s := setup(t, d.fixtures+"text", nil)
+				cfg := shim.Config{Timing: quick, KeepEnv: keep, CodexHome: filepath.Join(s.Root, "home of codex"), GrokHome: filepath.Join(s.Root, "home of grok")}
+				cfg.Environ = []string{"CODEX_HOME=/not/this", "GROK_HOME=/nor/this"}
+				for _, name := range slices.Concat(slices.Collect(maps.Keys(keys)), secrets) {
+					cfg.Environ = append(cfg.Environ, name+"=value-of-"+name)
+				}
+				if keep {
+					cfg.Environ = append(cfg.Environ, fakeagents.EnvKeepEnv+"=1")
+				}
+				s.Play(d.fixtures+"text", cfg)
+				wantWords(t, s.Design(ask("provider", d.provider)), "result, done")
+				if status := s.JSON("GET", "/meta?only="+d.provider, nil, nil); status != 200 { // what it asks, too
+					t.Fatalf("GET /meta: %d", status)
+				}
+				starts, homes := 0, map[string]string{"codex": "CODEX_HOME=" + cfg.CodexHome, "grok": "GROK_HOME=" + cfg.GrokHome}
+				for _, a := range s.Agents() {
+					if len(a.Env) == 0 {
+						continue
+					}
+					starts++
+					has := func(name string) bool { return slices.Contains(a.Env, name+"=value-of-"+name) }
+					for _, name := range secrets {
+						if has(name) {
+							t.Errorf("%q has %s", a.Argv, name)
+						}
+					}
+					for name, from := range keys {
+						if want := keep || from != d.name; has(name) != want && !slices.Contains(a.Argv, "--version") {
+							t.Errorf("%q has %s: %v, want %v", a.Argv, name, has(name), want)
+						}
+					}
+					if home := homes[d.name]; home != "" && !slices.Contains(a.Argv, "--version") && lastOf(a.Env, home) != home {
+						t.Errorf("%q has %q, want %q", a.Argv, lastOf(a.Env, home), home)
+					}
+				}
+				if starts < 3 {
+					t.Errorf("%d agents were started", starts)
+				}
+			})
+		})
+	}
+}
+
+// lastOf is the last pair with the name of kv.
+func lastOf(env []string, kv string) (found string) {
+	name, _, _ := strings.Cut(kv, "=")
+	for _, pair := range env {
+		if strings.HasPrefix(pair, name+"=") {
+			found = pair
+		}
+	}
+	return found
 }

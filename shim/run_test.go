@@ -215,7 +215,7 @@ const session = "5e551011-0000-4000-8000-000000000001"
 func seed(s *shimtest.Stage, f *fakeagents.Fixture, repo string) {
 	s.T.Helper()
 	v := fakeagents.Values{Repo: repo, Session: session, Home: s.Home, Now: time.Now()}
-	if err := f.SeedDisk(filepath.Join(s.Home, ".claude"), v); err != nil {
+	if err := f.SeedDisk(filepath.Join(s.Home, "."+f.Agent()), v); err != nil {
 		s.T.Fatal(err)
 	}
 }

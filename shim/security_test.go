@@ -57,7 +57,7 @@ func TestS12ChildEnvironment(t *testing.T) {
 			}
 			s.Play(text, shim.Config{Timing: quick, KeepEnv: keep, Environ: environ})
 			wantWords(t, s.Design(ask()), "result, done")
-			if status := s.JSON("GET", "/meta", nil, nil); status != 200 { // its children too
+			if status := s.JSON("GET", "/meta?only=anthropic", nil, nil); status != 200 { // its children too
 				t.Fatalf("GET /meta: %d", status)
 			}
 			for _, agent := range s.Agents() {
