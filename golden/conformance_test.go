@@ -128,7 +128,7 @@ func (s *stage) serve(bin string, env []string) {
 	s.T.Helper()
 	s.Token = "conformance-conformance-conformance"
 	args := []string{"serve", "--repo", s.Repo, "--port", "0", "--claude-bin", bin, "--keep-env"}
-	if turns := flag(s.fixture, "--max-turns"); turns != "" {
+	if turns := flag(s.fixture, turnsFlag); turns != "" {
 		args = append(args, "--max-turns", turns)
 	}
 	path, err := binary()

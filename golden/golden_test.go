@@ -10,7 +10,6 @@ import (
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
-	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
@@ -20,12 +19,8 @@ func TestMain(m *testing.M) { shimtest.Main(m) }
 // TestGolden plays every fixture through the real HTTP handler and compares
 // what a client sees, byte for byte but for the list in normalise.go.
 func TestGolden(t *testing.T) {
-	runs, err := fixtures.Playable("claude")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := goldie.New(t, goldie.WithDiffEngine(goldie.ColoredDiff), goldie.WithNameSuffix(".golden"))
-	for _, f := range runs {
+	for _, f := range played(t) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			g.Assert(t, f.Name, []byte(play(t, f)))
@@ -44,7 +39,7 @@ func play(t *testing.T, f *fakeagents.Fixture) string {
 	}
 	if len(f.Before) > 0 {
 		session = "5e551011-0000-4000-8000-000000000001"
-		if err := f.SeedDisk(filepath.Join(s.Home, ".claude"), fakeagents.Values{Repo: s.Repo, Session: session, Home: s.Home, Now: time.Now()}); err != nil {
+		if err := f.SeedDisk(filepath.Join(s.Home, "."+f.Agent()), fakeagents.Values{Repo: s.Repo, Session: session, Home: s.Home, Now: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,14 +54,10 @@ func play(t *testing.T, f *fakeagents.Fixture) string {
 // A golden whose fixture is gone would look like a check and be none.
 func TestEveryGoldenHasItsFixture(t *testing.T) {
 	have := map[string]bool{}
-	runs, err := fixtures.Playable("claude")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range runs {
+	for _, f := range played(t) {
 		have[goldenPath(f)] = true
 	}
-	err = filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".golden") && !have[path] {
 			t.Errorf("%s belongs to no fixture: delete it", path)
 		}
