@@ -2,14 +2,13 @@ package claude
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 )
 
 // Values that stand in for placeholders of the fixtures.
@@ -18,46 +17,11 @@ const (
 	testSession = "6483722a-c7a3-4288-8960-bf333d3405a8"
 )
 
-const fixtureRoot = "../../../fakeagents/fixtures"
-
-// loadFixtures reads the fixtures of claude whose output is a stream, with
-// placeholders filled in. kind is real, captured, made or "*".
+// loadFixtures reads the fixtures of claude whose output is a stream. kind is
+// real, captured, made or "*".
 func loadFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
 	t.Helper()
-	if loaded[kind] == nil {
-		loaded[kind] = readFixtures(t, kind)
-	}
-	return slices.Clone(loaded[kind])
-}
-
-// loaded keeps what was read: a dozen tests want the same 200 files.
-var loaded = map[string][]*fakeagents.Fixture{}
-
-func readFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(fixtureRoot, "claude", kind, "*", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no fixtures of kind %s (%v)", kind, err)
-	}
-	corpus := fakeagents.NewCorpus(os.DirFS(fixtureRoot))
-	var out []*fakeagents.Fixture
-	for _, p := range paths {
-		rel, err := filepath.Rel(fixtureRoot, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := corpus.Load(strings.TrimSuffix(filepath.ToSlash(rel), ".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.Plain {
-			continue
-		}
-		f.Stdout = fill(f.Stdout)
-		f.Stderr = fill(f.Stderr)
-		out = append(out, f)
-	}
-	return out
+	return slices.DeleteFunc(agenttest.Fixtures(t, "claude", kind, placeholders), func(f *fakeagents.Fixture) bool { return f.Plain })
 }
 
 var placeholders = strings.NewReplacer(
@@ -65,14 +29,12 @@ var placeholders = strings.NewReplacer(
 	"{{EPOCH}}", "1796025190257", "{{TIME}}", "2026-11-30T07:53:01.214Z", "{{PORT}}", "8787",
 )
 
-func fill(b []byte) []byte { return []byte(placeholders.Replace(string(b))) }
-
 // options are the mapper's for a fixture: what it was asked to resume is on
 // its command line.
 func options(f *fakeagents.Fixture) agent.MapOptions {
 	o := agent.MapOptions{Repo: testRepo, RunID: "run-1"}
 	if i := slices.Index(f.Argv, "--resume"); i >= 0 && i+1 < len(f.Argv) {
-		o.Resume = string(fill([]byte(f.Argv[i+1])))
+		o.Resume = placeholders.Replace(f.Argv[i+1])
 	}
 	return o
 }
@@ -90,4 +52,12 @@ func exitOf(f *fakeagents.Fixture) agent.Exit {
 		}
 	}
 	return e
+}
+
+// casesOf makes what agenttest takes of fixtures.
+func casesOf(fixtures []*fakeagents.Fixture) (cases []agenttest.Case) {
+	for _, f := range fixtures {
+		cases = append(cases, agenttest.Case{Name: f.Name, Lines: f.Lines(), Exit: exitOf(f), Opts: options(f)})
+	}
+	return cases
 }

@@ -9,10 +9,7 @@ import (
 
 // TestContract runs the suite that every adapter passes over all transcripts.
 func TestContract(t *testing.T) {
-	var cases []agenttest.Case
-	for _, f := range loadFixtures(t, "*") {
-		cases = append(cases, agenttest.Case{Name: f.Name, Lines: f.Lines(), Exit: exitOf(f), Opts: options(f)})
-	}
+	cases := casesOf(loadFixtures(t, "*"))
 	agenttest.Run(t, agenttest.Suite{
 		Agent:       New(Options{}),
 		Cases:       cases,

@@ -1,14 +1,13 @@
 package codex
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -18,25 +17,18 @@ const (
 	testSession = "01a22b8d-870a-7ea0-bc32-05610cf63240"
 )
 
-const fixtureRoot = "../../../fakeagents/fixtures"
-
-// loadFixtures reads the runs of codex, with placeholders filled in. kind is
-// real, captured, made or "*".
+// loadFixtures reads the runs of codex. kind is real, captured, made or "*".
 func loadFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
 	t.Helper()
-	var runs []*fakeagents.Fixture
-	for _, f := range readFixtures(t, kind) {
-		if len(f.Argv) > 0 && f.Argv[0] == "exec" && !f.Plain {
-			runs = append(runs, f)
-		}
-	}
-	return runs
+	return slices.DeleteFunc(agenttest.Fixtures(t, "codex", kind, placeholders), func(f *fakeagents.Fixture) bool {
+		return len(f.Argv) == 0 || f.Argv[0] != "exec" || f.Plain
+	})
 }
 
 // loadFixture reads one captured fixture.
 func loadFixture(t testing.TB, name string) *fakeagents.Fixture {
 	t.Helper()
-	for _, f := range readFixtures(t, "captured") {
+	for _, f := range agenttest.Fixtures(t, "codex", fakeagents.Captured, placeholders) {
 		if f.Case() == name {
 			return f
 		}
@@ -45,35 +37,10 @@ func loadFixture(t testing.TB, name string) *fakeagents.Fixture {
 	return nil
 }
 
-func readFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(fixtureRoot, "codex", kind, "*", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no fixtures of kind %s (%v)", kind, err)
-	}
-	corpus := fakeagents.NewCorpus(os.DirFS(fixtureRoot))
-	var out []*fakeagents.Fixture
-	for _, p := range paths {
-		rel, err := filepath.Rel(fixtureRoot, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := corpus.Load(strings.TrimSuffix(filepath.ToSlash(rel), ".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Stdout, f.Stderr = fill(f.Stdout), fill(f.Stderr)
-		out = append(out, f)
-	}
-	return out
-}
-
 var placeholders = strings.NewReplacer(
 	"{{REPO}}", testRepo, "{{SESSION}}", testSession, "{{HOME}}", "/home/dev", "{{TMP}}", "/tmp/t", "{{LAB}}", "/lab",
 	"{{UUID:1}}", "01a22b8d-0000-7000-8000-000000000001", "{{TIME}}", "2026-11-30T07:53:01.214Z", "{{PORT}}", "8787",
 )
-
-func fill(b []byte) []byte { return []byte(placeholders.Replace(string(b))) }
 
 // options are the mapper's for a fixture: the model and what it was asked to
 // resume are on its command line. Of a session that goes on, 100 tokens in
@@ -86,7 +53,7 @@ func options(f *fakeagents.Fixture) agent.MapOptions {
 	}
 	if i := slices.Index(args, "resume"); i >= 0 {
 		for _, arg := range args[i+1:] {
-			if arg = string(fill([]byte(arg))); agent.UUIDPattern.MatchString(arg) || arg == "garbage" {
+			if arg = placeholders.Replace(arg); agent.UUIDPattern.MatchString(arg) || arg == "garbage" {
 				o.Resume = arg
 			}
 		}
@@ -104,4 +71,12 @@ func exitOf(f *fakeagents.Fixture) agent.Exit {
 		Code: f.Exit, Signal: f.Signal, Stderr: string(f.Stderr),
 		Stopped: f.Signal != "" || strings.HasPrefix(f.Case(), "k-") && strings.HasSuffix(f.Case(), "-int"),
 	}
+}
+
+// casesOf makes what agenttest takes of fixtures.
+func casesOf(fixtures []*fakeagents.Fixture) (cases []agenttest.Case) {
+	for _, f := range fixtures {
+		cases = append(cases, agenttest.Case{Name: f.Name, Lines: f.Lines(), Exit: exitOf(f), Opts: options(f)})
+	}
+	return cases
 }

@@ -180,8 +180,8 @@ func oneLine(s string) string {
 func (m *mapper) wrongFolder() event.Error {
 	return event.Error{
 		Message: fmt.Sprintf("the session belongs to another folder (%s), and grok began to work there: it was ended at once; look there whether it changed anything", m.foreign),
-		Code: event.CodeBadRequest,
-		Fix:  "start a new session here, or run slidewrite in that folder",
+		Code:    event.CodeBadRequest,
+		Fix:     "start a new session here, or run slidewrite in that folder",
 	}
 }
 

@@ -170,7 +170,7 @@ func TestReadListing(t *testing.T) {
 // cacheFile is models_cache.json of the fixture "models", fetched at that time.
 func cacheFile(t *testing.T, fetched time.Time, edit ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(fixtureRoot, "grok/made/1.0.6/models.txtar"))
+	data, err := os.ReadFile(filepath.FromSlash("../../../fakeagents/fixtures/grok/made/1.0.6/models.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
