@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ chmod +x $P/fork; setsid $P/fork &`, "many"},
 type family struct{ name, script, last string }
 
 // leaving makes a variant of a fixture whose agent runs commands when it has
-// written 47 lines; running waits until all their processes are there.
+// edited its file; running waits until all their processes are there.
 func leaving(s *shimtest.Stage, fixture string, commands ...family) (variant string, running func()) {
 	s.T.Helper()
 	var script strings.Builder
@@ -59,7 +60,7 @@ func leaving(s *shimtest.Stage, fixture string, commands ...family) (variant str
 		fmt.Fprintf(&script, "export P='%s'; { %s\n} >/dev/null 2>&1 </dev/null; until [ -e $P/%s ]; do sleep 0.01; done\n", dir, f.script, f.last)
 	}
 	variant = s.Variant(fixture, func(f *fakeagents.Fixture) {
-		f.Effects = append(f.Effects, fakeagents.Effect{After: 47, Run: []string{"sh", "-c", script.String()}})
+		f.Effects = append(f.Effects, fakeagents.Effect{After: editedAt[f.Agent()], Run: []string{"sh", "-c", script.String()}})
 	})
 	return variant, func() {
 		s.T.Helper()
@@ -105,14 +106,29 @@ func exists(pid int) bool { return syscall.Kill(pid, 0) == nil }
 // a process of its own: where several runs share one, orphans without an
 // environment are nobody's.
 func TestStopEndsWhatTheCommandStarted(t *testing.T) {
+	type row struct {
+		d driver
+		f family
+	}
+	var rows []row
 	for _, f := range families {
-		t.Run(f.name, func(t *testing.T) {
-			s := setup(t, edit, nil)
+		rows = append(rows, row{anthropic, f})
+	}
+	for _, d := range drivers[1:] { // how a family is ended does not depend on the agent; when it is, may
+		for _, name := range []string{"a setsid child", "a double-forked daemon"} {
+			i := slices.IndexFunc(families, func(f family) bool { return f.name == name })
+			rows = append(rows, row{d, families[i]})
+		}
+	}
+	for _, r := range rows {
+		d, f := r.d, r.f
+		t.Run(d.name+" "+f.name, func(t *testing.T) {
+			s := setup(t, d.fixtures+"edit", nil)
 			head := s.Git("rev-parse", "HEAD")
-			fixture, running := leaving(s, edit, f) // the file is edited by then
-			s.PlayChild(fixture, shim.Config{Timing: quick}, "hang=48")
+			fixture, running := leaving(s, d.fixtures+"edit", f) // the file is edited by then
+			s.PlayChild(fixture, shim.Config{Timing: quick}, fmt.Sprintf("hang=%d", editedAt[d.name]+1))
 			asked := time.Now()
-			stream := s.Open("POST", "/design", ask())
+			stream := s.Open("POST", "/design", askFor(fixture))
 			running()
 			id := newest(s).ID
 			busy := time.Since(asked) // as long as this machine takes for anything at the moment

@@ -31,6 +31,20 @@ var (
 	drivers   = []driver{anthropic, openai, xai}
 )
 
+const (
+	codexEdit = "codex/real/0.171.0/edit"
+	grokEdit  = "grok/made/1.0.6/edit"
+)
+
+// editedAt is how many lines of the fixture edit were written when the edit is
+// done and not yet reported.
+var editedAt = map[string]int{"claude": 47, "codex": 8, "grok": 12}
+
+// askFor is ask for the agent that a fixture is of.
+func askFor(fixture string, more ...any) map[string]any {
+	return ask(append(more, "provider", driverOf(fixture).provider)...)
+}
+
 // driverOf is the agent that a fixture is of.
 func driverOf(fixture string) driver {
 	return drivers[slices.IndexFunc(drivers, func(d driver) bool { return strings.HasPrefix(fixture, d.name+"/") })]

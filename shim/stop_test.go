@@ -23,6 +23,13 @@ func stop(s *shimtest.Stage) {
 	}
 }
 
+// edited waits until the agent has edited a file.
+func edited(st *shimtest.Stream) {
+	id := shimtest.Until[event.FileEdit](st).ID
+	for shimtest.Until[event.ToolResult](st).ID != id {
+	}
+}
+
 // swept is when nothing of a stopped run is left (5 s), and what a busy
 // machine may add.
 const swept = 8 * time.Second
@@ -31,10 +38,7 @@ func TestStop(t *testing.T) {
 	const stubborn = ",ignore_signals=1,ignore_close=1"
 	delta := func(_ *shimtest.Stage, st *shimtest.Stream) { shimtest.Until[event.Delta](st) }
 	tool := func(_ *shimtest.Stage, st *shimtest.Stream) { shimtest.Until[event.Tool](st) }
-	result := func(_ *shimtest.Stage, st *shimtest.Stream) {
-		for shimtest.Until[event.ToolResult](st).Tool != "Edit" {
-		}
-	}
+	result := func(_ *shimtest.Stage, st *shimtest.Stream) { edited(st) }
 	prompted := func(s *shimtest.Stage, _ *shimtest.Stream) {
 		shimtest.Await(s.T, "the prompt", func() bool { return len(s.Prompts()) > 0 })
 	}
@@ -60,6 +64,18 @@ func TestStop(t *testing.T) {
 		{"after the edit", edit, "hang=48", result, "stopped user, change, done"},
 		{"a stubborn agent", edit, "hang=48" + stubborn, result, "stopped user, change, done"},
 		{"a stubborn agent during initialize", edit, "hang=initialize" + stubborn, greeted, "stopped user, done"},
+
+		{"codex in the middle of text", codexEdit, "hang=4", delta, "stopped user, done"},
+		{"codex in the middle of a command", openai.fixtures + "bash-sed", "hang=4", tool, "stopped user, done"},
+		{"codex before the first line", codexEdit, "hang=first", prompted, "stopped user, done"},
+		{"codex after the edit", codexEdit, "hang=9", result, "stopped user, change, done"},
+		{"a stubborn codex", codexEdit, "hang=9" + stubborn, result, "stopped user, change, done"},
+
+		{"grok in the middle of text", grokEdit, "hang=5", delta, "stopped user, done"},
+		{"grok in the middle of a command", xai.fixtures + "command-edits", "hang=5", tool, "stopped user, done"},
+		{"grok before the first line", grokEdit, "hang=first", prompted, "stopped user, done"},
+		{"grok after the edit", grokEdit, "hang=13", result, "stopped user, change, done"},
+		{"a stubborn grok", grokEdit, "hang=13" + stubborn, result, "stopped user, change, done"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := setup(t, tt.fixture, nil)
@@ -67,7 +83,7 @@ func TestStop(t *testing.T) {
 			before, head := s.Read("a.txt"), s.Git("rev-parse", "HEAD")
 			s.Play(tt.fixture, shim.Config{Timing: quick}, tt.knobs)
 			asked := time.Now()
-			stream := s.Open("POST", "/design", ask())
+			stream := s.Open("POST", "/design", askFor(tt.fixture))
 			tt.when(s, stream)
 			busy := time.Since(asked) // as long as this machine takes for anything at the moment
 			stop(s)
@@ -144,17 +160,20 @@ func hook(s *shimtest.Stage) *shimtest.Gate {
 }
 
 func TestClientThatLeaves(t *testing.T) {
-	s := setup(t, edit, nil)
-	s.Play(edit, shim.Config{Timing: quick}, "hang=48")
-	stream := s.Open("POST", "/design", ask())
-	shimtest.Until[event.Start](stream)
-	stream.Leave()
-	shimtest.Await(t, "the run stopped", func() bool { return newest(s).State == "stopped" })
-	events := s.Open("GET", "/runs/"+newest(s).ID+"/events", nil).Rest()
-	if by := shimtest.One[event.Stopped](t, events).By; by != "disconnect" {
-		t.Errorf("stopped by %q", by)
-	}
-	s.Clean()
+	each(t, func(t *testing.T, d driver) {
+		fixture := d.fixtures + "edit"
+		s := setup(t, fixture, nil)
+		s.Play(fixture, shim.Config{Timing: quick}, fmt.Sprintf("hang=%d", editedAt[d.name]+1))
+		stream := s.Open("POST", "/design", askFor(fixture))
+		shimtest.Until[event.Start](stream)
+		stream.Leave()
+		shimtest.Await(t, "the run stopped", func() bool { return newest(s).State == "stopped" })
+		events := s.Open("GET", "/runs/"+newest(s).ID+"/events", nil).Rest()
+		if by := shimtest.One[event.Stopped](t, events).By; by != "disconnect" {
+			t.Errorf("stopped by %q", by)
+		}
+		s.Clean()
+	})
 }
 
 func TestClientThatComesBackWithinTheGrace(t *testing.T) {
@@ -271,20 +290,22 @@ func TestBusy(t *testing.T) {
 	if err := os.Mkdir(other.Repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	other.Fixture(edit)
-	other.Play(edit, shim.Config{Timing: quick})
+	other.Fixture(grokEdit)
+	other.Play(grokEdit, shim.Config{Timing: quick})
 
 	stream := s.Open("POST", "/design", ask("prompt", "the first one"))
 	start := shimtest.Until[event.Start](stream)
 	gate.Reached()
 	for name, shim := range map[string]*shimtest.Stage{"the same shim": s, "a second shim": second} {
-		f := refused(shim, "POST", "/design", ask(), 409, "busy")
-		if f.Run.ID != start.RunID || f.Run.Prompt != "the first one" || time.Since(f.Run.StartedAt) > time.Minute || f.Fix == "" {
-			t.Errorf("%s says %+v", name, f)
+		for _, d := range drivers {
+			f := refused(shim, "POST", "/design", ask("provider", d.provider), 409, "busy")
+			if f.Run.ID != start.RunID || f.Run.Prompt != "the first one" || time.Since(f.Run.StartedAt) > time.Minute || f.Fix == "" {
+				t.Errorf("%s says %+v", name, f)
+			}
 		}
 		refused(shim, "POST", "/runs/"+start.RunID+"/undo", nil, 409, "busy")
 	}
-	wantWords(t, other.Design(ask()), "result, change, commit, done")
+	wantWords(t, other.Design(askFor(grokEdit)), "result, change, commit, done")
 	// The second shim cannot stop the run of the first one and says so; it
 	// shows its events as they come.
 	f := refused(second, "POST", "/runs/"+start.RunID+"/stop", nil, 409, "conflict")
