@@ -62,8 +62,11 @@ var live = struct {
 
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// start starts the agent and notes who it is before it can be reaped.
+// start starts the agent and notes who it is before it can be reaped: no sweep
+// of another family may see it and not know whose it is.
 func (p *platform) start(f *Family) error {
+	live.Lock()
+	defer live.Unlock()
 	if err := f.cmd.Start(); err != nil {
 		return err
 	}
@@ -72,8 +75,6 @@ func (p *platform) start(f *Family) error {
 		p.agent.start = e.start
 	}
 	p.seen = map[procID]bool{p.agent: true}
-	live.Lock()
-	defer live.Unlock()
 	for other := range live.families {
 		if !f.o.brief && !other.o.brief {
 			other.platform.shared.Store(true)
@@ -497,8 +498,12 @@ func readAvailable(src *os.File, p []byte) (n int, err error) {
 	return max(n, 0), errors.CombineErrors(readErr, err)
 }
 
-// exitOf translates how a process ended.
+// exitOf translates how a process ended; nil is one that somebody else in this
+// process has waited for.
 func exitOf(s *os.ProcessState) agent.Exit {
+	if s == nil {
+		return agent.Exit{Code: -1}
+	}
 	exit := agent.Exit{Code: s.ExitCode()}
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		exit.Signal = unix.SignalName(w.Signal())

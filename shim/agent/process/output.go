@@ -26,6 +26,9 @@ func Output(ctx context.Context, o Options, stdin []byte) (stdout []byte, exit a
 // not: the input is kept open until enough says so of a line. nil closes it at
 // once.
 func Ask(ctx context.Context, o Options, stdin []byte, enough func(line []byte) bool) (stdout []byte, exit agent.Exit, err error) {
+	if ctx.Err() != nil {
+		return nil, agent.Exit{}, errors.Wrapf(ctx.Err(), "%s was not started", filepath.Base(o.Bin))
+	}
 	o.brief = true
 	f, err := Start(o)
 	if err != nil {
