@@ -51,6 +51,8 @@ type Config struct {
 	MCP               string // project (default) or none
 	KeepEnv           bool
 
+	DiscoveryDeadline time.Duration // for an agent to say what it offers; 0 = 20 s
+
 	CommitVerify bool
 	CommitAuthor string // slidewrite (default) or user
 
@@ -166,7 +168,7 @@ func (c Config) agents(dir, top, scratch string) Agents {
 	}
 	a.Catalog = catalog.New(catalog.Options{
 		Agents: a.All, LookPath: a.LookPath, Environ: c.Environ, KeepEnv: c.KeepEnv, Repo: dir,
-		TempRoot: scratch,
+		TempRoot: scratch, Deadline: c.DiscoveryDeadline,
 	})
 	return a
 }

@@ -92,8 +92,8 @@ func (c *Catalog) discover(a agent.Agent, bin string) Provider {
 	case <-answer:
 	case <-time.After(lastWord):
 	}
-	p.Error = fmt.Sprintf("%s did not answer within %s", a.Name(), c.o.Deadline)
-	p.Fix = fmt.Sprintf("run `%s` once in a terminal and see what it waits for", a.Name())
+	p.Error = a.Name() + " did not answer in time" // as the adapters say it
+	p.Fix = "run " + a.Name() + " once in a terminal and see what it asks"
 	return p
 }
 
