@@ -12,9 +12,13 @@ LDFLAGS := -s -w $(SET).version=$(VERSION) $(SET).commit=$(COMMIT)
 # Which agent's CLI "make record" records: claude or codex.
 CLI ?= claude
 
-# The claude versions whose transcripts are recorded here.
+# The versions whose transcripts are recorded here, and where npm has the CLIs.
 CLAUDE_VERSIONS := 2.1.332 2.1.197
 CLAUDE_PACKAGE  := @anthropic-ai/claude-code-linux-x64
+CLAUDE_BIN      := node_modules/$(CLAUDE_PACKAGE)/claude
+CODEX_VERSIONS  := 0.171.0
+CODEX_PACKAGE   := @openai/codex
+CODEX_BIN       := node_modules/$(CODEX_PACKAGE)-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex
 
 # Flags of every `go test` below, for example TESTFLAGS=-v.
 TESTFLAGS ?=
@@ -76,13 +80,15 @@ soak: ## 1,000 runs of every kind of end, floods, clients that stall or drop
 demo: build ## the main job in the terminal, with nothing set up
 	./slidewrite demo
 
-conformance: ## drive the real claude CLIs from npm and compare with the goldens
+conformance: ## drive the real claude and codex from npm and compare with the goldens
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bins=; \
-	for v in $(CLAUDE_VERSIONS); do \
-		npm install --silent --no-audit --no-fund --no-save --prefix "$$dir/$$v" $(CLAUDE_PACKAGE)@$$v; \
-		bins="$$bins$${bins:+,}$$v=$$dir/$$v/node_modules/$(CLAUDE_PACKAGE)/claude"; \
-	done; \
-	SLIDEWRITE_CONFORMANCE="$$bins" go test -count=1 -v -run Conformance ./golden
+	fetch() { \
+		npm install --silent --no-audit --no-fund --no-save --prefix "$$dir/$$1-$$3" "$$2@$$3"; \
+		bins="$$bins$${bins:+,}$$1@$$3=$$dir/$$1-$$3/$$4"; \
+	}; \
+	for v in $(CLAUDE_VERSIONS); do fetch claude $(CLAUDE_PACKAGE) $$v $(CLAUDE_BIN); done; \
+	for v in $(CODEX_VERSIONS); do fetch codex $(CODEX_PACKAGE) $$v $(CODEX_BIN); done; \
+	SLIDEWRITE_CONFORMANCE="$$bins" go test -count=1 -v -timeout 1h -run Conformance ./golden
 
 record: ## re-record fixtures: make record CLI=codex BIN=/path/to/it [RUN=regexp]
 	go run ./cmd/slidewrite record --agent '$(CLI)' --bin '$(BIN)' --run '$(RUN)'

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,117 +16,128 @@ import (
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
+	"github.com/slidewrite/slidewrite/fakeagents/record"
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
 )
 
 // conformanceVar names the real CLIs to compare with, as
-// "2.1.332=/path/to/claude,2.1.197=…". `make conformance` fetches them and
-// sets it; without it nothing here runs and nothing is counted as skipped:
-// the fixtures themselves are checked by TestGolden.
+// "claude@2.1.332=/path/to/claude,codex@0.171.0=…". `make conformance` fetches
+// them and sets it; without it nothing here runs and nothing is counted as
+// skipped: the fixtures themselves are checked by TestGolden.
 const conformanceVar = "SLIDEWRITE_CONFORMANCE"
+
+// realCLI is a CLI to compare with.
+type realCLI struct {
+	agent   string // claude, codex
+	version string
+	bin     string
+}
+
+func (c realCLI) String() string { return c.agent + "@" + c.version }
 
 // TestConformance drives the real CLI with the shim, a scripted model in
 // place of the vendor's, and wants the events that the fake's golden has.
 func TestConformance(t *testing.T) {
-	runs, err := fixtures.Playable("claude")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version, bin := range realCLIs(t) {
+	for _, cli := range realCLIs(t) {
+		runs, err := fixtures.Playable(cli.agent)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, f := range runs {
-			if f.Provenance() != fakeagents.Real || f.Version() != version {
+			if f.Provenance() != fakeagents.Real || f.Version() != cli.version {
 				continue
 			}
 			if f.Case() == "root-refused" && os.Geteuid() != 0 { // it would run
 				continue
 			}
-			t.Run(version+"/"+f.Case(), func(t *testing.T) { conform(t, f, bin) })
+			t.Run(cli.String()+"/"+f.Case(), func(t *testing.T) { conform(t, f, cli) })
 		}
 	}
 }
 
-// realCLIs yields the version and path of each CLI that conformanceVar names.
-func realCLIs(t *testing.T) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, pair := range strings.FieldsFunc(os.Getenv(conformanceVar), func(r rune) bool { return r == ',' }) {
-			version, bin, ok := strings.Cut(pair, "=")
-			if !ok {
-				t.Fatalf("%s: %q is not version=path", conformanceVar, pair)
-			}
-			if !yield(version, bin) {
-				return
-			}
+// realCLIs are the CLIs that conformanceVar names.
+func realCLIs(t *testing.T) []realCLI {
+	t.Helper()
+	var all []realCLI
+	for _, one := range strings.FieldsFunc(os.Getenv(conformanceVar), func(r rune) bool { return r == ',' }) {
+		name, bin, ok := strings.Cut(one, "=")
+		agent, version, ok2 := strings.Cut(name, "@")
+		if !ok || !ok2 {
+			t.Fatalf("%s: %q is not agent@version=path", conformanceVar, one)
 		}
+		all = append(all, realCLI{agent, version, bin})
 	}
+	return all
 }
 
-func conform(t *testing.T, f *fakeagents.Fixture, bin string) {
+func conform(t *testing.T, f *fakeagents.Fixture, cli realCLI) {
 	want, err := os.ReadFile(goldenPath(f))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc, err := scriptmodel.Load(scriptmodel.Claude, f.Case())
+	sc, err := scriptmodel.Load(cli.agent, f.Case())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newStage(t, f)
 	session := ""
 	if sc.Before != "" {
-		before, err := scriptmodel.Load(scriptmodel.Claude, sc.Before)
+		before, err := scriptmodel.Load(cli.agent, sc.Before)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.real(before, bin)
-		session = between(t, s.design(map[string]any{"prompt": before.Prompt}), `"sessionId":"`, `"`)
+		s.real(before, cli)
+		session = between(t, s.design(map[string]any{"provider": providers[cli.agent], "prompt": before.Prompt}), `"sessionId":"`, `"`)
 		s.Git("reset", "-q", "--hard")
 		s.Stop()
 	}
 	if sc.Lost {
 		session = lostSession
-		if sc, err = scriptmodel.Load(scriptmodel.Claude, afterLost); err != nil {
+		if sc, err = scriptmodel.Load(cli.agent, afterLost); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.real(sc, bin)
+	s.real(sc, cli)
 	got, err := Normalise(s.design(request(t, f, session)), s.dirs()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := Comparable(string(want)), Comparable(got); a != b {
-		t.Errorf("the real claude differs from its recording:\n%s", diff(t, a, b))
+		t.Errorf("the real %s differs from its recording:\n%s", cli, diff(t, a, b))
 	}
 }
 
 // real starts the shim with the real CLI and a model that says sc.
-func (s *stage) real(sc *scriptmodel.Scenario, bin string) {
+func (s *stage) real(sc *scriptmodel.Scenario, cli realCLI) *scriptmodel.Server {
 	s.T.Helper()
 	model, err := scriptmodel.Start(sc, scriptmodel.Options{Repo: s.Repo})
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(func() { model.Close() })
-	env := s.realEnviron(model.URL())
-	for k, v := range sc.Env {
-		if v == "" {
-			env = without(env, k)
-			continue
-		}
-		env = append(env, k+"="+v)
-	}
-	s.serve(bin, env)
+	s.serve(cli, sc, model.URL())
+	return model
 }
 
-// realEnviron is what the real CLI sees, with its model at url.
-func (s *stage) realEnviron(url string) []string {
-	return s.Environ("IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=loopback-dummy", "SCRIPT_MODEL="+url)
-}
-
-// serve starts the command a user starts, built from this tree.
-func (s *stage) serve(bin string, env []string) {
+// serve starts the command a user starts, built from this tree, with the real
+// CLI, whose model is at url.
+func (s *stage) serve(cli realCLI, sc *scriptmodel.Scenario, url string) {
 	s.T.Helper()
+	env := s.Environ()
+	lead, err := record.Lead(cli.agent, s.Home, sc, url)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	for k, v := range lead {
+		if v != "" {
+			env = append(env, k+"="+v)
+		}
+	}
 	s.Token = "conformance-conformance-conformance"
-	args := []string{"serve", "--repo", s.Repo, "--port", "0", "--claude-bin", bin, "--keep-env"}
+	args := []string{"serve", "--repo", s.Repo, "--port", "0", "--" + cli.agent + "-bin", cli.bin, "--keep-env"}
+	if cli.agent == scriptmodel.Codex {
+		args = append(args, "--codex-home", filepath.Join(s.Home, ".codex"))
+	}
 	if turns := flag(s.fixture, turnsFlag); turns != "" {
 		args = append(args, "--max-turns", turns)
 	}
@@ -183,16 +193,6 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	return path, nil
 })
-
-func without(env []string, key string) []string {
-	var rest []string
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, key+"=") {
-			rest = append(rest, kv)
-		}
-	}
-	return rest
-}
 
 func goldenPath(f *fakeagents.Fixture) string {
 	return filepath.Join("testdata", filepath.FromSlash(f.Name)+".golden")

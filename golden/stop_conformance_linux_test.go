@@ -34,28 +34,31 @@ const busy = 2 * time.Second
 // TestConformanceStop holds the real CLI to the promise that nothing a run
 // started outlives it, however the run ends.
 func TestConformanceStop(t *testing.T) {
-	for version, bin := range realCLIs(t) {
+	for _, cli := range realCLIs(t) {
 		for _, row := range []struct {
 			name string
 			do   func(*trial)
+			not  string // agent that cannot do it
 		}{
-			{"command", stopCommand},
-			{"scrubbed daemon", stopScrubbed},
-			{"frozen CLI", stopFrozen},
-			{"just started", stopStarting},
-			{"frozen before its first line", stopFrozenStart},
-			{"start hook", stopStartHook},
-			{"no answer", stopUnanswered},
-			{"text", stopText},
-			{"after the result", stopAfterResult},
-			{"leftovers", leftovers},
-			{"held stdout", heldStdout},
-			{"held stdout by a server", heldStdoutByServer},
-			{"ctrl-c", stopServe},
-			{"kill -9", killServe},
-			{"client leaves", leave},
+			{"command", stopCommand, ""},
+			{"scrubbed daemon", stopScrubbed, ""},
+			{"frozen CLI", stopFrozen, ""},
+			{"just started", stopStarting, ""},
+			{"frozen before its first line", stopFrozenStart, ""},
+			{"start hook", stopStartHook, scriptmodel.Codex}, // no project settings
+			{"no answer", stopUnanswered, ""},
+			{"text", stopText, ""},
+			{"after the result", stopAfterResult, scriptmodel.Codex}, // as above
+			{"leftovers", leftovers, ""},
+			{"held stdout", heldStdout, ""},
+			{"held stdout by a server", heldStdoutByServer, ""},
+			{"ctrl-c", stopServe, ""},
+			{"kill -9", killServe, ""},
+			{"client leaves", leave, ""},
 		} {
-			t.Run(version+"/"+row.name, func(t *testing.T) { row.do(newTrial(t, version, bin)) })
+			if row.not != cli.agent {
+				t.Run(cli.String()+"/"+row.name, func(t *testing.T) { row.do(newTrial(t, cli)) })
+			}
 		}
 	}
 }
@@ -73,12 +76,12 @@ func stopScrubbed(tr *trial) {
 	// Nothing but the adoption tells whose these are: the shell that started
 	// them is gone, and so are their parents.
 	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: append(tr.edit(),
-		bash(strings.Join([]string{
+		tr.bash(strings.Join([]string{
 			daemon("env -i " + tr.stay("empty")),
 			daemon(`env -i PATH="$PATH" HOME="$HOME" ` + tr.stay("bare")),
 			tr.until("empty", "bare"),
 		}, "\n")),
-		bash(tr.stay("child")))}, tr.bin)
+		tr.bash(tr.stay("child")))}, tr.realCLI)
 	tr.begin()
 	pids := tr.awaitPIDs("empty", "bare", "child")
 	tr.stopped(pids)
@@ -94,14 +97,14 @@ func stopFrozen(tr *trial) {
 
 // stopStarting stops as soon as the CLI's process is there.
 func stopStarting(tr *trial) {
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.realCLI)
 	tr.begin()
 	tr.cli()
 	tr.stopped(nil)
 }
 
 func stopFrozenStart(tr *trial) {
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.realCLI)
 	tr.begin()
 	tr.freeze()
 	tr.stopped(nil)
@@ -111,7 +114,7 @@ func stopFrozenStart(tr *trial) {
 // beginning of the session.
 func stopStartHook(tr *trial) {
 	tr.hook("SessionStart", daemon(tr.stay("daemon"))+"\n"+tr.stay("hook"))
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: tr.edit()}, tr.realCLI)
 	tr.begin()
 	pids := tr.awaitPIDs("hook", "daemon")
 	tr.unhook()
@@ -141,20 +144,25 @@ func stopUnanswered(tr *trial) {
 		proxy.ServeHTTP(w, r)
 	}))
 	tr.T.Cleanup(silent.Close)
-	tr.serve(tr.bin, tr.realEnviron(silent.URL))
+	tr.serve(tr.realCLI, &scriptmodel.Scenario{}, silent.URL)
 	tr.begin()
 	<-asked
 	tr.stopped(nil)
 }
 
-// stopText stops in the middle of an answer.
+// stopText stops in the middle of an answer, of which codex shows nothing
+// before its end.
 func stopText(tr *trial) {
 	slow := "slow "
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: []scriptmodel.Step{
+	model := tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: []scriptmodel.Step{
 		{Blocks: []scriptmodel.Block{{Text: &slow, Count: 4000, Chunk: 10, Delay: "20ms"}}},
-	}}, tr.bin)
+	}}, tr.realCLI)
 	stream := tr.begin()
-	shimtest.Until[event.Delta](stream)
+	if tr.agent == scriptmodel.Codex {
+		shimtest.Await(tr.T, "the model was asked", func() bool { return len(model.Requests()) > 0 })
+	} else {
+		shimtest.Until[event.Delta](stream)
+	}
 	tr.stopped(nil)
 }
 
@@ -169,7 +177,7 @@ func stopAfterResult(tr *trial) {
 		daemon(tr.stay("daemon")),
 		tr.stay("hook"),
 	}, "\n"))
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: append(tr.edit(), says("Done."))}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: append(tr.edit(), says("Done."))}, tr.realCLI)
 	tr.begin() // the result comes with the end of the process
 	pids := tr.awaitPIDs("hook", "daemon")
 	tr.unhook()
@@ -178,15 +186,19 @@ func stopAfterResult(tr *trial) {
 
 // After a normal end strays get two seconds; a server lives on and is named.
 func leftovers(tr *trial) {
+	apart := "nohup "
+	if tr.agent == scriptmodel.Codex { // which ends the process group of each command itself
+		apart = "setsid "
+	}
 	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Steps: append(tr.edit(),
-		bash(strings.Join([]string{
+		tr.bash(strings.Join([]string{
 			tr.stay("child") + " </dev/null >/dev/null 2>&1 &",
 			"setsid " + tr.stay("setsid") + " </dev/null >/dev/null 2>&1 &",
 			daemon(tr.stay("daemon")),
-			"nohup " + tr.server("server") + " >/dev/null 2>&1 &",
+			apart + tr.server("server") + " >/dev/null 2>&1 &",
 			tr.until("child", "setsid", "daemon", "server"),
 		}, "\n")),
-		says("Done."))}, tr.bin)
+		says("Done."))}, tr.realCLI)
 	stream := tr.begin()
 	shimtest.Until[event.Result](stream)
 	begin := time.Now()
@@ -228,8 +240,8 @@ func heldStdoutByServer(tr *trial) {
 func (tr *trial) held(holder string) (took time.Duration, events []event.Event) {
 	gate := tr.Gate("holder")
 	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Steps: append(tr.edit(),
-		bash("setsid "+holder+" </dev/null >/proc/$PPID/fd/1 2>/dev/null &\n"+tr.until("holder")+"\n"+gate.Script()),
-		says("Done."))}, tr.bin)
+		tr.bash("setsid "+holder+" </dev/null >/proc/$PPID/fd/1 2>/dev/null &\n"+tr.until("holder")+"\n"+gate.Script()),
+		says("Done."))}, tr.realCLI)
 	stream := tr.begin()
 	gate.Reached()
 	pid := tr.awaitPIDs("holder")["holder"]
@@ -279,7 +291,7 @@ func killServe(tr *trial) {
 	tr.command(tr.family())
 	pids := tr.awaitPIDs("child", "nohup", "setsid", "daemon")
 	everything := tr.all(pids)
-	for shimtest.Until[event.Tool](tr.stream).Tool != "Bash" {
+	for shimtest.Until[event.Tool](tr.stream).Tool != tr.shell() {
 	}
 	tr.kill()
 	tr.stream.Leave()
@@ -334,7 +346,7 @@ func leave(tr *trial) {
 // trial is one run of the real CLI that is to end.
 type trial struct {
 	*stage
-	bin     string // of the CLI
+	realCLI
 	prompt  string
 	edits   bool // the agent edits a.txt before anything else
 	before  string
@@ -352,12 +364,12 @@ var again = map[string][]scriptmodel.Step{"again": {says("Hello again.")}}
 
 // newTrial lays out a repository in which the user has work of their own, in
 // the file that the agent edits, too.
-func newTrial(t *testing.T, version, bin string) *trial {
-	f, err := fixtures.Load("claude/real/" + version + "/edit")
+func newTrial(t *testing.T, cli realCLI) *trial {
+	f, err := fixtures.Load(cli.agent + "/real/" + cli.version + "/edit")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &trial{stage: newStage(t, f), bin: bin, prompt: "Change hello to goodbye, then go on."}
+	tr := &trial{stage: newStage(t, f), realCLI: cli, prompt: "Change hello to goodbye, then go on."}
 	tr.scratch = filepath.Join(tr.Root, "pids")
 	if err := os.Mkdir(tr.scratch, 0o700); err != nil {
 		t.Fatal(err)
@@ -422,6 +434,11 @@ func (tr *trial) family() string {
 // edit is what the agent does first.
 func (tr *trial) edit() []scriptmodel.Step {
 	tr.edits = true
+	if tr.agent == scriptmodel.Codex {
+		return []scriptmodel.Step{{Blocks: []scriptmodel.Block{{
+			Custom: "apply_patch", Raw: "*** Begin Patch\n*** Update File: a.txt\n@@\n-hello\n+goodbye\n*** End Patch",
+		}}}}
+	}
 	return []scriptmodel.Step{
 		{Blocks: []scriptmodel.Block{{Tool: "Read", Input: map[string]any{"file_path": "{{REPO}}/a.txt"}}}},
 		{Blocks: []scriptmodel.Block{{Tool: "Edit", Input: map[string]any{
@@ -430,10 +447,21 @@ func (tr *trial) edit() []scriptmodel.Step {
 	}
 }
 
-func bash(command string) scriptmodel.Step {
-	return scriptmodel.Step{Blocks: []scriptmodel.Block{{Tool: "Bash", Input: map[string]any{
-		"command": command, "description": "Go on", "timeout": 600000,
-	}}}}
+// bash is the call of the agent's shell tool, which waits for the command.
+func (tr *trial) bash(command string) scriptmodel.Step {
+	block := scriptmodel.Block{Tool: "Bash", Input: map[string]any{"command": command, "description": "Go on", "timeout": 600000}}
+	if tr.agent == scriptmodel.Codex {
+		block = scriptmodel.Block{Tool: "exec_command", Input: map[string]any{"cmd": command, "yield_time_ms": 600000}}
+	}
+	return scriptmodel.Step{Blocks: []scriptmodel.Block{block}}
+}
+
+// shell is the name that the shell tool has in events.
+func (tr *trial) shell() string {
+	if tr.agent == scriptmodel.Codex {
+		return "shell"
+	}
+	return "Bash"
 }
 
 func says(text string) scriptmodel.Step {
@@ -463,7 +491,7 @@ func (tr *trial) unhook() {
 func (tr *trial) begin() *shimtest.Stream {
 	tr.T.Helper()
 	tr.discovered()
-	tr.stream = tr.Open("POST", "/design", map[string]any{"prompt": tr.prompt})
+	tr.stream = tr.Open("POST", "/design", map[string]any{"provider": providers[tr.agent], "prompt": tr.prompt})
 	tr.id = tr.newest().ID
 	return tr.stream
 }
@@ -471,14 +499,14 @@ func (tr *trial) begin() *shimtest.Stream {
 // command starts a run that edits a file and then runs a command.
 func (tr *trial) command(command string) {
 	tr.T.Helper()
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: append(tr.edit(), bash(command), says("Done."))}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: append(tr.edit(), tr.bash(command), says("Done."))}, tr.realCLI)
 	tr.begin()
 }
 
 // restart starts the shim anew.
 func (tr *trial) restart() {
 	tr.T.Helper()
-	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: []scriptmodel.Step{says("Done.")}}, tr.bin)
+	tr.real(&scriptmodel.Scenario{Prompt: tr.prompt, Sub: again, Steps: []scriptmodel.Step{says("Done.")}}, tr.realCLI)
 	tr.discovered()
 }
 
@@ -488,7 +516,7 @@ func (tr *trial) discovered() {
 	tr.T.Helper()
 	shimtest.Await(tr.T, "the CLI has been asked for its models", func() bool {
 		var meta struct{ Providers []struct{ Pending bool } }
-		if status := tr.JSON("GET", "/meta", nil, &meta); status != 200 || len(meta.Providers) == 0 {
+		if status := tr.JSON("GET", "/meta?only="+providers[tr.agent], nil, &meta); status != 200 || len(meta.Providers) != 1 {
 			tr.T.Fatalf("GET /meta: %d %+v", status, meta)
 		}
 		return !meta.Providers[0].Pending
@@ -537,13 +565,13 @@ func (tr *trial) cli() (pid int) {
 	tr.T.Helper()
 	shimtest.Await(tr.T, "the CLI's process", func() bool {
 		for _, p := range tr.marked() {
-			if strings.HasPrefix(p.Command, tr.bin+" -p ") {
+			if strings.HasPrefix(p.Command, tr.bin+" -p ") || strings.HasPrefix(p.Command, tr.bin+" exec ") {
 				pid = p.PID
 			}
 		}
 		return pid != 0
 	})
-	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil {
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && tr.agent == scriptmodel.Claude {
 		tr.runDir = between(tr.T, string(env), "CLAUDE_CODE_TMPDIR=", "\x00")
 	}
 	return pid
@@ -662,7 +690,7 @@ func (tr *trial) undone(state string) {
 	if !changed && tr.edits && len(shimtest.All[event.FileEdit](tr.stream.Events)) > 0 {
 		tr.T.Error("the edit is lost")
 	}
-	next := tr.Design(map[string]any{"prompt": "SCN:again"})
+	next := tr.Design(map[string]any{"provider": providers[tr.agent], "prompt": "SCN:again"})
 	if res := shimtest.One[event.Result](tr.T, next); res.IsError {
 		tr.T.Errorf("the next run failed%s", shimtest.Words(next))
 	}

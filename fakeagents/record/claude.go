@@ -32,7 +32,7 @@ func (claudeCLI) environ(_ *scriptmodel.Scenario, url string) map[string]string 
 	}
 }
 
-func (claudeCLI) setUp(*workshop, *scriptmodel.Scenario, string) error { return nil }
+func (claudeCLI) setUp(string, *scriptmodel.Scenario, string) error { return nil }
 
 func (claudeCLI) elide(stdout []byte, _ bool) []byte { return Elide(stdout) }
 

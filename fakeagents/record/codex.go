@@ -40,7 +40,7 @@ const scriptedModel = "gpt-5.5"
 
 // setUp writes the config.toml that leads codex to the model: the command line
 // stays the shim's, which knows no provider but the user's own.
-func (codexCLI) setUp(w *workshop, sc *scriptmodel.Scenario, url string) error {
+func (codexCLI) setUp(home string, sc *scriptmodel.Scenario, url string) error {
 	if sc.Exec != nil {
 		return nil // a command asks no model
 	}
@@ -53,7 +53,7 @@ func (codexCLI) setUp(w *workshop, sc *scriptmodel.Scenario, url string) error {
 	if sc.MCP {
 		config += fmt.Sprintf("\n[mcp_servers.echo]\nurl = \"%s/mcp\"\n", url)
 	}
-	dir := filepath.Join(w.home, ".codex")
+	dir := filepath.Join(home, ".codex")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

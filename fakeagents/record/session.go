@@ -53,8 +53,8 @@ type cli interface {
 	// environ is what the CLI's environment has beside what all have, which
 	// leads it to the model at url.
 	environ(sc *scriptmodel.Scenario, url string) map[string]string
-	// setUp writes what the CLI wants to find in its home.
-	setUp(w *workshop, sc *scriptmodel.Scenario, url string) error
+	// setUp writes what the CLI wants to find in its user's home.
+	setUp(home string, sc *scriptmodel.Scenario, url string) error
 	// disk reads the CLI's own transcripts, without the parts that are the
 	// vendor's.
 	disk(w *workshop) ([]fakeagents.File, error)
@@ -73,6 +73,20 @@ type cli interface {
 
 // clis are the agents whose CLIs can be recorded, by name.
 var clis = map[string]cli{scriptmodel.Claude: claudeCLI{}, scriptmodel.Codex: codexCLI{}}
+
+// Lead makes the real CLI of an agent talk to the model at url when its home is
+// that one: it writes what the CLI wants to find there and returns the
+// variables that its environment must have; "" is one that it must not have.
+func Lead(agent, home string, sc *scriptmodel.Scenario, url string) (map[string]string, error) {
+	c := clis[agent]
+	if c == nil {
+		return nil, errors.Newf("the real CLI of %q is not known here", agent)
+	}
+	vars := map[string]string{}
+	maps.Copy(vars, c.environ(sc, url))
+	maps.Copy(vars, sc.Env)
+	return vars, c.setUp(home, sc, url)
+}
 
 func newWorkshop(o Options) (*workshop, error) {
 	root, err := os.MkdirTemp("", "swrec")
@@ -251,7 +265,7 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 		return nil, err
 	}
 	defer server.Close()
-	if err := w.cli.setUp(w, sc, server.URL()); err != nil {
+	if err := w.cli.setUp(w.home, sc, server.URL()); err != nil {
 		return nil, err
 	}
 	spec, err := w.spec(version, sc, resume)
