@@ -277,7 +277,7 @@ func (s *Shim) Serve(ctx context.Context) error {
 	srv := server.NewHTTPServer(s.handler, s.log())
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
-	go s.runs.Recover(context.WithoutCancel(ctx))
+	go func() { _ = s.runs.Recover(context.WithoutCancel(ctx)) }() // who asks for the runs is told
 	select {
 	case err := <-failed:
 		return errors.CombineErrors(err, s.Close())

@@ -113,7 +113,7 @@ func (r *Repo) diffTrees(ctx context.Context, from, to string, env ...string) (*
 	out, err := r.git(ctx, call{env: env}, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames",
 		"--no-ext-diff", "--no-textconv", "--ignore-submodules=none", from, to)
 	if err != nil {
-		return nil, errors.Wrap(err, "compare two snapshots")
+		return nil, r.goneOr(ctx, errors.Wrap(err, "compare two snapshots"), from, to)
 	}
 	entries, rest, err := parseRaw(out)
 	if err != nil {

@@ -262,7 +262,7 @@ func (r *Run) before(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.Snapshot
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.Before = raw
-	return snap, r.m.o.Store.Put(r.record)
+	return snap, r.m.ledger.put(r.record)
 }
 
 // remains names what the run left behind and still lives.

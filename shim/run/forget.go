@@ -29,7 +29,9 @@ func (m *Manager) Forget(ctx context.Context) (Forgotten, error) {
 		return Forgotten{}, err
 	}
 	defer lock.Release()
-	m.putInOrder(context.WithoutCancel(ctx))
+	if err := m.putInOrder(context.WithoutCancel(ctx)); err != nil {
+		return Forgotten{}, err
+	}
 	repo, gitErr := m.Repo(ctx)
 	noGit := errors.Is(gitErr, gitrepo.ErrNone)
 	var halfDone []string
@@ -63,7 +65,7 @@ func (m *Manager) Forget(ctx context.Context) (Forgotten, error) {
 // halfDone are the runs of dead shims that were about to change the
 // repository, as far as they could not be put in order.
 func (m *Manager) halfDone() ([]string, error) {
-	records, err := m.o.Store.List()
+	records, err := m.ledger.list()
 	if err != nil {
 		return nil, err
 	}

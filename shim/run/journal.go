@@ -324,8 +324,16 @@ type Follower struct {
 	at    int64 // seq of the last frame read from file
 }
 
+// follow reads what comes behind an event. Where there is none of that number
+// (a journal of which a power cut took the end), it reads everything: a
+// follower must get to done.
 func (j *journal) follow(after int64) *Follower {
-	return &Follower{j: j, after: max(after, 0)}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if after < 0 || after > j.last {
+		after = 0
+	}
+	return &Follower{j: j, after: after}
 }
 
 // Next returns the frames after the last one returned, at least one and all

@@ -124,8 +124,10 @@ type Manager struct {
 	wg     sync.WaitGroup
 
 	unknown    atomic.Int64 // agent lines of a type no mapper knows
+	ledger     *ledger
 	recovering sync.Mutex
 	recovered  bool
+	settled    map[string]bool // runs of which nothing is left to find out; holders of the repository's lock replace it
 }
 
 // keepEnded is how many ended runs keep their journal open in memory; older
@@ -142,7 +144,7 @@ func NewManager(o Options) *Manager {
 		o.MaxTurns = 40
 	}
 	o.Timing = o.Timing.withDefaults()
-	return &Manager{o: o, active: map[string]*Run{}}
+	return &Manager{o: o, active: map[string]*Run{}, ledger: &ledger{store: o.Store}}
 }
 
 // Repo opens the repository, or says why there is none (gitrepo.ErrNone …). A
@@ -158,6 +160,7 @@ func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
 		return nil, err
 	}
 	repo.SetTemp(m.o.Store.TempDir())
+	repo.SetPrivate(m.o.Store.Private(m.o.Environ)...)
 	m.repo = repo
 	return repo, nil
 }
@@ -201,7 +204,7 @@ func (m *Manager) agentFor(provider string) agent.Agent {
 // repository is held, by this process or another. An unknown or disabled
 // provider gives a run that has already ended with an error event.
 func (m *Manager) Start(ctx context.Context, req prompt.Request) (*Run, error) {
-	m.Recover(ctx)
+	_ = m.Recover(ctx) // what keeps it from the lock keeps us from it, too
 	a := m.agentFor(req.Provider)
 	if a == nil {
 		return m.unsupported(req)
@@ -215,9 +218,15 @@ func (m *Manager) Start(ctx context.Context, req prompt.Request) (*Run, error) {
 		return nil, err
 	}
 	r.lock = lock
+	// Before this run changes anything: later its edits could not be told from
+	// those of an earlier one.
+	settleErr := m.settleAll(context.WithoutCancel(ctx), false)
 	if err := m.open(r); err != nil {
 		lock.Release()
 		return nil, err
+	}
+	if settleErr != nil {
+		r.note("recovery", event.Warning, settleErr.Error())
 	}
 	go r.execute()
 	return r, nil
@@ -239,7 +248,10 @@ func (m *Manager) open(r *Run) error {
 		ID: r.id, Kind: r.kind, State: state.Running, Provider: r.provider(),
 		Prompt: cut(r.req.Prompt), StartedAt: r.started, UndoOf: r.undoOf,
 	}
-	if err := m.o.Store.Note(r.record); err != nil {
+	if err := m.ledger.note(r.record); err != nil {
+		if rmErr := m.o.Store.RemoveRunDir(r.id); rmErr != nil {
+			m.logf("the private folder of a run that did not begin could not be removed: %v", rmErr)
+		}
 		return errors.Wrap(err, "note the run in the ledger")
 	}
 	r.journal = newJournal(m.o.Store.JournalPath(r.id))
@@ -339,9 +351,10 @@ func (m *Manager) Get(id string) (*Run, error) {
 		return r, nil
 	}
 	rec, err := m.stored(id)
-	if err == nil && rec.State == state.Running { // not of this shim: perhaps of one that died
-		m.Recover(context.Background())
-		rec, err = m.stored(id)
+	if err == nil && m.elsewhere(rec) { // perhaps its shim has died
+		if err = m.recover(context.Background(), true); err == nil {
+			rec, err = m.stored(id)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -352,6 +365,7 @@ func (m *Manager) Get(id string) (*Run, error) {
 	}
 	if err == nil && rec.State == state.Running {
 		j.elsewhere = func() bool {
+			_ = m.recover(context.Background(), true) // its shim may die while we follow
 			rec, err := m.stored(id)
 			return err == nil && rec.State == state.Running
 		}
@@ -364,12 +378,20 @@ func (m *Manager) Get(id string) (*Run, error) {
 	return r, nil
 }
 
+// elsewhere tells whether a run is going on that is not of this process:
+// another shim's, or that of one that died.
+func (m *Manager) elsewhere(rec state.Record) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return rec.State == state.Running && m.active[rec.ID] == nil
+}
+
 // stored returns the ledger's record of a run.
 func (m *Manager) stored(id string) (state.Record, error) {
 	if !state.ValidRunID(id) {
 		return state.Record{}, ErrNotFound
 	}
-	rec, err := m.o.Store.Get(id)
+	rec, err := m.ledger.get(id)
 	if err != nil {
 		return state.Record{}, errors.Mark(err, ErrNotFound)
 	}

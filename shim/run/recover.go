@@ -18,26 +18,48 @@ import (
 // ended, private folders removed, half-done commits and undos finished or
 // rolled back, and each run that was going on is closed as interrupted, with
 // its change. It does so once; while another shim works in the repository
-// there is nothing to recover and it is tried again at the next call.
-func (m *Manager) Recover(ctx context.Context) {
+// there is nothing to recover and it is tried again at the next call. It fails
+// when the lock cannot be taken or the ledger not be read.
+func (m *Manager) Recover(ctx context.Context) error { return m.recover(ctx, false) }
+
+// recover is Recover; again = also where it has been done: another shim may
+// have died since.
+func (m *Manager) recover(ctx context.Context, again bool) error {
 	ctx = context.WithoutCancel(ctx) // whoever comes first may go away before it is done
 	m.recovering.Lock()
 	defer m.recovering.Unlock()
-	if m.recovered {
-		return
+	if m.recovered && !again {
+		return nil
 	}
 	lock, err := m.lock(state.NewRunID(), "", m.o.Now())
+	if errors.HasType(err, (*BusyError)(nil)) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer lock.Release()
+	if err := m.putInOrder(ctx); err != nil {
+		return err
+	}
 	m.recovered = true
-	m.putInOrder(ctx)
 	m.prune(ctx)
+	return nil
 }
 
-// putInOrder is Recover for the holder of the lock.
-func (m *Manager) putInOrder(ctx context.Context) {
+// putInOrder is Recover for the holder of the lock. It fails when the ledger
+// cannot be read; what cannot be put in order for other reasons is logged, and
+// tried again before the next run.
+func (m *Manager) putInOrder(ctx context.Context) error {
+	err := m.settleAll(ctx, true)
+	if errors.Is(err, errUnsettled) {
+		return nil
+	}
+	return err
+}
+
+// sweep ends the agents of dead shims and removes their folders.
+func (m *Manager) sweep(ctx context.Context) {
 	process.SweepOrphans(m.o.Store.Hash(), m.o.Store.RunDied)
 	if _, err := m.o.Store.SweepRunDirs(nil); err != nil {
 		m.logf("run folders of an earlier shim could not be removed: %v", err)
@@ -47,41 +69,90 @@ func (m *Manager) putInOrder(ctx context.Context) {
 			m.logf("temporary files of an earlier shim could not be removed: %v", err)
 		}
 	}
-	dead, err := m.o.Store.Interrupted()
-	if err != nil {
-		m.logf("the ledger could not be read: %v", err)
-	}
-	for _, rec := range dead {
-		if err := m.recoverRun(ctx, rec); err != nil {
-			m.logf("run %s was interrupted and could not be put in order: %v", rec.ID, err)
-		}
-	}
-	m.retry(ctx)
 }
 
-// retry finishes or rolls back what an earlier recovery could not, because git
-// failed then.
-func (m *Manager) retry(ctx context.Context) {
-	records, err := m.o.Store.List()
+// errUnsettled marks the error of a run that could not be settled.
+var errUnsettled = errors.New("a run is not settled")
+
+// settleAll settles every earlier run, for the holder of the lock: one whose
+// shim died is closed; of one that ended without anybody knowing what it
+// changed that is found out; a commit or undo that was cut short is finished or
+// rolled back. Only runs that it has not seen settled before cost more than
+// their names. The error is that of the newest run that failed, and logged.
+func (m *Manager) settleAll(ctx context.Context, sweep bool) error {
+	ids, err := m.o.Store.IDs()
 	if err != nil {
-		return // said already
+		return err
 	}
-	for _, rec := range records {
-		if rec.State != state.Interrupted || len(rec.Intent) == 0 {
+	m.mu.Lock()
+	known := m.settled
+	m.mu.Unlock()
+	settled := map[string]bool{}
+	var open []state.Record
+	for _, id := range ids {
+		if known[id] {
+			settled[id] = true
 			continue
 		}
-		repo, err := m.Repo(ctx)
+		rec, err := m.ledger.get(id)
+		switch {
+		case err != nil: // damaged or pruned: nothing of it can be settled
+		case rec.State == state.Running || pending(rec):
+			open = append(open, rec)
+		default:
+			settled[id] = true
+		}
+	}
+	isRunning := func(rec state.Record) bool { return rec.State == state.Running }
+	if sweep || slices.ContainsFunc(open, isRunning) {
+		m.sweep(ctx)
+	}
+	var failed error
+	for _, rec := range open {
+		err := m.settle(ctx, rec)
 		if err != nil {
-			return
+			m.logf("run %s could not be put in order: %v", rec.ID, err)
 		}
-		// Its journal has ended; what is done now is in the ledger alone.
-		r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, record: rec, journal: endedJournal()}
-		if err := r.recoverIntent(ctx, repo); err != nil {
-			m.logf("run %s was interrupted and could not be put in order: %v", rec.ID, err)
-			continue
+		switch {
+		case errors.Is(err, gitrepo.ErrGone): // for good
+			settled[rec.ID] = true
+		case err != nil:
+			failed = errors.Mark(errors.Wrapf(err, "the earlier run %s could not be put in order", rec.ID), errUnsettled)
 		}
-		r.update(func(rec *state.Record) { rec.Intent = nil })
 	}
+	m.mu.Lock()
+	m.settled = settled
+	m.mu.Unlock()
+	return failed
+}
+
+// pending tells whether something of a run that has ended waits for git.
+func pending(rec state.Record) bool {
+	return unsettled(rec) || rec.State == state.Interrupted && len(rec.Intent) > 0
+}
+
+// settle settles one run; without a repository it is left as it is.
+func (m *Manager) settle(ctx context.Context, rec state.Record) error {
+	if rec.State == state.Running {
+		return m.recoverRun(ctx, rec)
+	}
+	repo, err := m.Repo(ctx)
+	if err != nil {
+		return nil
+	}
+	if rec, err = m.late(ctx, rec); err != nil {
+		return err
+	}
+	if rec.State != state.Interrupted || len(rec.Intent) == 0 {
+		return nil
+	}
+	// Its journal has ended; what is done now is in the ledger alone.
+	r := &Run{m: m, id: rec.ID, kind: rec.Kind, undoOf: rec.UndoOf, record: rec, journal: endedJournal()}
+	if err := r.recoverIntent(ctx, repo); err != nil {
+		return err
+	}
+	r.update(func(rec *state.Record) { rec.Intent = nil })
+	return nil
 }
 
 // prune lets go of runs that are too old or too many, and of their snapshots.

@@ -24,7 +24,9 @@ func TestRecoveryWithoutGitKeepsTheIntent(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := NewManager(Options{Dir: store.Top(), Store: store})
-	m.Recover(context.Background())
+	if err := m.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	rec, err := store.Get(dead.ID)
 	if err != nil {
 		t.Fatal(err)

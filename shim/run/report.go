@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
@@ -29,10 +32,21 @@ type Summary struct {
 
 // List returns the running and recent runs, newest first.
 func (m *Manager) List(ctx context.Context) ([]Summary, error) {
-	m.Recover(ctx) // a run whose shim died is not running
-	records, err := m.o.Store.List()
+	recoverErr := m.Recover(ctx)
+	records, err := m.ledger.list()
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(records, m.elsewhere) { // a run whose shim died is not running
+		if recoverErr == nil {
+			recoverErr = m.recover(ctx, true)
+		}
+		if recoverErr != nil {
+			return nil, errors.Wrap(recoverErr, "put a run in order that was cut short")
+		}
+		if records, err = m.ledger.list(); err != nil {
+			return nil, err
+		}
 	}
 	list := make([]Summary, 0, len(records))
 	for _, rec := range records {

@@ -116,14 +116,14 @@ func (r *Run) fail(e event.Error) {
 	r.journal.append(e)
 }
 
-// update changes the run's record and notes it in the ledger. A power cut can
-// take the note: what must survive one is in the record of the snapshot before
+// update changes the run's record and notes it in the ledger, which owes what
+// cannot be written. A power cut can take the note: what must survive one is in the record of the snapshot before
 // and of each intent, from which recovery finds out the rest.
 func (r *Run) update(f func(*state.Record)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.record)
-	if err := r.m.o.Store.Note(r.record); err != nil {
+	if err := r.m.ledger.note(r.record); err != nil {
 		r.journal.append(event.Note{Code: "ledger", Level: event.Warning, Message: "the run could not be noted in the ledger: " + err.Error()})
 	}
 }

@@ -22,10 +22,14 @@ const lateSlack = 2 * time.Second
 func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Snapshot, tools gitrepo.ToolLog, commit bool) {
 	change, err := r.change(ctx, repo, before, tools)
 	if err != nil {
-		r.fail(event.Error{
+		e := event.Error{
 			Message: "what the run changed could not be found out: " + err.Error(), Code: event.CodeInternal,
 			Fix: "when the cause is gone, it can still be taken back: slidewrite undo " + r.id,
-		})
+		}
+		if errors.Is(err, gitrepo.ErrGone) {
+			e.Message, e.Fix = lostSnapshot, lostFix
+		}
+		r.fail(e)
 		return
 	}
 	r.notes(change.Notes)
@@ -48,6 +52,12 @@ func (r *Run) settle(ctx context.Context, repo *gitrepo.Repo, before *gitrepo.Sn
 	}
 	r.committed(res, err)
 }
+
+// What gitrepo.ErrGone means for a run whose change is not known yet.
+const (
+	lostSnapshot = "what the run changed cannot be found out, nor taken back: the snapshot from before it is no longer in the repository (was .git made anew?)"
+	lostFix      = "look at the files yourself: git status"
+)
 
 // noteUncovered names the edits that no snapshot can hold.
 func (r *Run) noteUncovered(ctx context.Context, repo *gitrepo.Repo, change *gitrepo.Change, tools gitrepo.ToolLog) {
@@ -144,7 +154,7 @@ func (r *Run) intent(in gitrepo.Intent) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.record.Intent = raw
-	return r.m.o.Store.Put(r.record)
+	return r.m.ledger.put(r.record)
 }
 
 // committed tells how the commit went.

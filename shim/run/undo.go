@@ -27,7 +27,7 @@ type UndoReply struct {
 // *BusyError, ErrNotFound, gitrepo.ErrGone, or *gitrepo.Refusal with the
 // paths that stand in the way: then nothing was touched.
 func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
-	m.Recover(ctx)
+	_ = m.Recover(ctx) // what keeps it from the lock keeps us from it, too
 	rec, err := m.stored(id)
 	if err != nil {
 		return UndoReply{}, err
@@ -42,6 +42,8 @@ func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 		return UndoReply{}, err
 	}
 	r.lock = lock
+	// What this run had changed is asked for again below, if it is not known.
+	_ = m.settleAll(context.WithoutCancel(ctx), false)
 	// The record may have changed while the lock was waited for.
 	if rec, err = m.stored(id); err == nil {
 		rec, err = m.late(ctx, rec)
@@ -82,7 +84,11 @@ func (m *Manager) late(ctx context.Context, rec state.Record) (state.Record, err
 	if err := json.Unmarshal(rec.Before, &before); err != nil {
 		return rec, errors.Wrap(err, "read the run's record")
 	}
-	if _, err := r.change(context.WithoutCancel(ctx), repo, &before, gitrepo.ToolLog{Edited: r.editedPaths()}); err != nil {
+	_, err = r.change(context.WithoutCancel(ctx), repo, &before, gitrepo.ToolLog{Edited: r.editedPaths()})
+	if errors.Is(err, gitrepo.ErrGone) {
+		return rec, errors.WithHint(errors.Mark(errors.New(lostSnapshot), gitrepo.ErrGone), lostFix)
+	}
+	if err != nil {
 		return rec, errors.Wrap(err, "find out what the run had changed")
 	}
 	return r.record, nil
@@ -133,7 +139,7 @@ func (m *Manager) undoable(rec state.Record) error {
 
 // undoneBy is the newest run that took another one back.
 func (m *Manager) undoneBy(id string) string {
-	records, err := m.o.Store.List()
+	records, err := m.ledger.list()
 	if err != nil {
 		return ""
 	}
@@ -215,11 +221,7 @@ func undoMessage(r *Run) string {
 // markUndone notes that a run's change was taken back, or brought back by the
 // undo of its undo.
 func (m *Manager) markUndone(id string, undone bool) {
-	var rec state.Record
-	err := m.o.Store.Update(id, func(r *state.Record) {
-		r.Undone = undone
-		rec = *r
-	})
+	rec, err := m.ledger.update(id, func(r *state.Record) { r.Undone = undone })
 	if err != nil { // pruned meanwhile: nothing lists it any more
 		return
 	}
