@@ -31,6 +31,7 @@ func (t *taker) keepToBefore(ctx context.Context, tree string) (string, *treeDif
 	if err != nil {
 		return "", nil, err
 	}
+	diff, private := t.splitPrivate(diff)
 	kept, err := t.ignoredNow(ctx, diff)
 	if err != nil {
 		return "", nil, err
@@ -43,8 +44,11 @@ func (t *taker) keepToBefore(ctx context.Context, tree string) (string, *treeDif
 	if err != nil {
 		return "", nil, err
 	}
-	if !kept && len(foreign)+len(same)+len(gone) == 0 {
+	if !kept && len(foreign)+len(same)+len(gone)+len(private) == 0 {
 		return tree, diff, nil
+	}
+	if err := t.setEntries(ctx, sortedKeys(private), private); err != nil {
+		return "", nil, err
 	}
 	if err := t.setEntries(ctx, append(foreign, gone...), nil); err != nil {
 		return "", nil, err

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ type Repo struct {
 	sha256 bool   // object ids are SHA-256
 	env    []string
 	temp   string // for temporary files; "" = the system's folder
+
+	private []string // see SetPrivate; relative to top, "/" separators
 }
 
 // Top returns the real path of the working tree's top level.
@@ -166,6 +169,8 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code = exit.ExitCode()
+	} else if info, statErr := os.Stat(cmd.Dir); errors.Is(statErr, fs.ErrNotExist) || statErr == nil && !info.IsDir() {
+		return nil, code, folderGone(cmd.Dir)
 	} else {
 		cause = err
 		stderr.WriteString(err.Error())
@@ -176,6 +181,12 @@ func (r *Repo) gitExit(ctx context.Context, c call, args ...string) ([]byte, int
 		}
 	}
 	return stdout.Bytes(), code, &Error{Args: args, Exit: code, Stderr: strings.TrimSpace(stderr.String()), cause: cause}
+}
+
+// folderGone is the failure to start git in a folder that is not there: to the
+// system that looks as if git was not.
+func folderGone(dir string) error {
+	return errors.WithHint(errors.Newf("the folder %s is gone: it was removed, moved or renamed", dir), "put it back at "+dir+", then try again")
 }
 
 // output is a buffer that knows whether all was read that there was to read.

@@ -211,7 +211,7 @@ func (t *taker) hidden(lines []string) (assumed, skipped []string) {
 		}
 		tag, p := line[0], line[2:]
 		lower, skip := tag >= 'a' && tag <= 'z', tag == 'S' || tag == 's'
-		if !lower && !skip || !before[p] && !t.onDisk(p) {
+		if !lower && !skip || t.r.isPrivate(p) || !before[p] && !t.onDisk(p) {
 			continue
 		}
 		if lower {
@@ -231,6 +231,7 @@ func (t *taker) status(ctx context.Context) error {
 		return err
 	}
 	t.entries, err = parseStatus(out)
+	t.entries = slices.DeleteFunc(t.entries, func(e statusEntry) bool { return t.r.isPrivate(e.path) })
 	for _, e := range t.entries {
 		if e.x == '?' {
 			t.untracked[e.path] = true
@@ -412,8 +413,8 @@ func (t *taker) setEntries(ctx context.Context, paths []string, entries map[stri
 	var in strings.Builder
 	zero := strings.Repeat("0", 2*t.r.hashLen())
 	for _, p := range paths {
-		e, ok := entries[p]
-		if !ok {
+		e := entries[p]
+		if e.Absent() {
 			e = Entry{Mode: "0", OID: zero}
 		}
 		fmt.Fprintf(&in, "%s %s\t%s\x00", e.Mode, e.OID, p)
@@ -592,7 +593,7 @@ func (t *taker) summary(s *Snapshot) []Note {
 	return notes
 }
 
-func sortedKeys(m map[string]Stat) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

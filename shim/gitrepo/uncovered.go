@@ -19,7 +19,7 @@ func (r *Repo) Uncovered(ctx context.Context, paths []string) ([]string, error) 
 		switch {
 		case filepath.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../"):
 			uncovered = append(uncovered, p)
-		case r.elsewhere(p):
+		case r.elsewhere(p) || r.isPrivate(p):
 			uncovered = append(uncovered, p)
 		default:
 			inside = append(inside, p)

@@ -2,9 +2,11 @@ package state
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -41,7 +43,7 @@ func secureDir(dir, variable string) (string, error) {
 // this user and sets its mode to 0700 if that is wrong.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return cannotWrite(dir, err)
 	}
 	fi, err := os.Lstat(dir)
 	if err != nil {
@@ -96,8 +98,12 @@ func writeFile(path string, data []byte) error {
 func noteFile(path string, data []byte) error { return replaceFile(path, data, false) }
 
 func replaceFile(path string, data []byte, durable bool) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, tempPrefix+"*") // mode 0600
+	defer func() {
+		if err != nil {
+			err = cannotWrite(path, err)
+		}
+	}()
+	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -119,6 +125,32 @@ func replaceFile(path string, data []byte, durable bool) (err error) {
 		return err
 	}
 	return rename(f.Name(), path)
+}
+
+// cannotWrite is the failure to write path, without the name of the temporary
+// file it happened at, and with what helps against it.
+func cannotWrite(path string, err error) error {
+	cause := err
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		cause = at.Err
+	case errors.As(err, &link):
+		cause = link.Err
+	}
+	fix := ""
+	switch {
+	case errors.IsAny(cause, syscall.ENOSPC, syscall.EDQUOT):
+		fix = "make room on the disk that holds " + filepath.Dir(path)
+	case errors.IsAny(cause, os.ErrPermission, syscall.EROFS):
+		fix = "make " + filepath.Dir(path) + " writable, or set XDG_STATE_HOME (for tokens XDG_CONFIG_HOME) to a folder you can write to"
+	}
+	err = errors.Wrapf(cause, "%s cannot be written", path)
+	if fix != "" {
+		err = errors.WithHint(err, fix)
+	}
+	return err
 }
 
 // rename replaces newPath. On Windows that fails for as long as somebody has

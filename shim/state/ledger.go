@@ -103,7 +103,7 @@ func (s *Store) put(r Record, write func(string, []byte) error) error {
 func (s *Store) Update(id string, change func(*Record)) error {
 	l := flock.New(filepath.Join(s.own, "ledger.lock"))
 	if err := l.Lock(); err != nil {
-		return errors.Wrap(err, "lock the ledger")
+		return errors.Wrap(cannotLock(l.Path(), err), "lock the ledger")
 	}
 	defer l.Unlock()
 	r, err := s.Get(id)

@@ -79,8 +79,7 @@ func (l *Lock) take() error {
 	for patience := 20; ; patience-- {
 		ok, err := l.lock.TryLock()
 		if err != nil {
-			return errors.WithHint(errors.Wrap(err, "take the file lock"),
-				"set XDG_STATE_HOME to a folder on a local disk")
+			return cannotLock(l.lock.Path(), err)
 		}
 		if ok {
 			return nil
@@ -91,6 +90,15 @@ func (l *Lock) take() error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// cannotLock is the failure to lock a file: its folder takes no new file, or
+// its file system no locks.
+func cannotLock(path string, err error) error {
+	if _, there := os.Lstat(path); there != nil {
+		return cannotWrite(path, err)
+	}
+	return errors.WithHint(errors.Wrapf(err, "%s cannot be locked", path), "set XDG_STATE_HOME to a folder on a local disk")
 }
 
 // readHolder reads the note beside a lock; a missing or broken one is empty.

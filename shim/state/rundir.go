@@ -16,7 +16,7 @@ import (
 const maxRunDir = 79
 
 // RunDir makes the private folder of a run (mode 0700) and returns its path:
-// absolute, real, outside any repository, short enough for sockets. It lives
+// absolute, real, hidden from git, short enough for sockets. It lives
 // until RemoveRunDir, or, when this process dies, until the next sweep.
 func (s *Store) RunDir(id string) (string, error) {
 	if !ValidRunID(id) {
@@ -28,8 +28,11 @@ func (s *Store) RunDir(id string) (string, error) {
 	}
 	defer unlock()
 	l := flock.New(s.folderFile(id, ".lock"))
-	if ok, err := l.TryLock(); err != nil || !ok {
-		return "", errors.Newf("the folder of run %s is in use (%v)", id, err)
+	switch ok, err := l.TryLock(); {
+	case err != nil:
+		return "", cannotLock(l.Path(), err)
+	case !ok:
+		return "", errors.Newf("the folder of run %s is in use", id)
 	}
 	dir, err := s.makeRunDir(id)
 	if err != nil {
@@ -54,7 +57,13 @@ func (s *Store) makeRunDir(id string) (string, error) {
 			dir = short
 		}
 	}
-	return dir, os.Mkdir(dir, 0o700)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", cannotWrite(dir, err)
+	}
+	if filepath.Dir(dir) != s.foldersDir() { // the temporary folder may lie in a repository, too
+		return dir, hideFromGit(dir)
+	}
+	return dir, nil
 }
 
 // shortPrefix starts the names of run folders in the system's temp folder.
@@ -161,7 +170,7 @@ func (s *Store) SweepRunDirs(held func(id string) bool) ([]string, error) {
 func (s *Store) lockFolders() (unlock func(), err error) {
 	l := flock.New(filepath.Join(s.foldersDir(), "lock"))
 	if err := l.Lock(); err != nil {
-		return nil, errors.Wrap(err, "lock the run folders")
+		return nil, errors.Wrap(cannotLock(l.Path(), err), "lock the run folders")
 	}
 	return func() { l.Unlock() }, nil
 }

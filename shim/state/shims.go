@@ -35,8 +35,11 @@ func (s *Store) Announce(sh Shim) (remove func(), err error) {
 	base := filepath.Join(s.shimsDir(), strconv.Itoa(sh.PID)+"-"+randomHex(4))
 	l := flock.New(base + ".lock")
 	// The lock before the entry: an entry without one counts as dead.
-	if ok, err := l.TryLock(); err != nil || !ok {
-		return nil, errors.Newf("announce the shim: cannot lock %s (%v)", l.Path(), err)
+	switch ok, err := l.TryLock(); {
+	case err != nil:
+		return nil, errors.Wrap(cannotLock(l.Path(), err), "announce the shim")
+	case !ok:
+		return nil, errors.Newf("announce the shim: %s is locked", l.Path())
 	}
 	remove = func() {
 		os.Remove(base + ".json")

@@ -14,6 +14,7 @@
 //	repos/<key>/tmp/            temporary files of the holder of the lock
 //	r/<id>/, r/<id>.lock        the private folder of a run that is going on
 //	shims/<name>.json, .lock    shims that are running now
+//	.gitignore                  for who has the state directory in a repository
 //	tmp/                        temporary files of no run
 //
 // <key> is a hash of the real path of the repository's top level. Whether
@@ -52,7 +53,8 @@ type Store struct {
 // Open makes dir ready and returns its Store for the repository whose top
 // level is repoTop (a folder that is in no repository is its own top level).
 // Modes that are too wide are put right. It fails when dir belongs to another
-// user, or when another user could put something else in its place.
+// user, when another user could put something else in its place, or when the
+// repository lies in it.
 func Open(dir, repoTop string) (*Store, error) {
 	real, err := secureDir(dir, "XDG_STATE_HOME")
 	if err != nil {
@@ -62,17 +64,23 @@ func Open(dir, repoTop string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "repository")
 	}
+	if err := refuseInside(real, top); err != nil {
+		return nil, err
+	}
 	s := &Store{dir: real, top: top, runDirs: map[string]*flock.Flock{}}
 	s.own = s.repoDir(top)
 	for _, d := range []string{s.runsDir(), s.journalsDir(), s.TempDir(), s.foldersDir(), s.shimsDir()} {
 		if err := privateDir(d); err != nil {
-			return nil, err
+			return nil, errors.Wrap(err, "state directory")
 		}
+	}
+	if err := hideFromGit(s.dir); err != nil {
+		return nil, errors.Wrap(err, "state directory")
 	}
 	path := filepath.Join(s.own, "path")
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		if err := noteFile(path, []byte(top+"\n")); err != nil {
-			return nil, err
+			return nil, errors.Wrap(err, "state directory")
 		}
 	}
 	return s, nil

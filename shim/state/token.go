@@ -49,6 +49,8 @@ func configDir(goos string, environ []string) (string, error) {
 	return "", errors.WithHint(errors.New("no place for the token: the environment names no home directory"), "set HOME (Windows: AppData), or pass --token")
 }
 
+func tokensDir(config string) string { return filepath.Join(config, "tokens") }
+
 func tokenIn(dir, repo string) (string, error) {
 	top, err := realPath(repo)
 	if err != nil {
@@ -58,8 +60,11 @@ func tokenIn(dir, repo string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(dir, "tokens")
+	dir = tokensDir(dir)
 	if err := privateDir(dir); err != nil {
+		return "", err
+	}
+	if err := hideFromGit(dir); err != nil {
 		return "", err
 	}
 	l := flock.New(filepath.Join(dir, "lock"))
