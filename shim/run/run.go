@@ -117,8 +117,9 @@ func (r *Run) fail(e event.Error) {
 }
 
 // update changes the run's record and notes it in the ledger, which owes what
-// cannot be written. A power cut can take the note: what must survive one is in the record of the snapshot before
-// and of each intent, from which recovery finds out the rest.
+// cannot be written. A power cut can take the note: what must survive one is in
+// the record of the snapshot before and of each intent, from which recovery
+// finds out the rest.
 func (r *Run) update(f func(*state.Record)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
