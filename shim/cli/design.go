@@ -183,7 +183,7 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	n, err := o.w.Write(p)
 	if err != nil {
-		o.err = errors.Mark(errors.Wrap(err, "write the run's events"), errOutput)
+		o.err = errors.Mark(errors.Wrap(err, "write the output"), errOutput)
 	}
 	return n, err
 }
@@ -355,21 +355,22 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	if err != nil {
 		return err
 	}
+	out := &output{w: a.Stdout}
 	if raw {
-		return json.NewEncoder(a.Stdout).Encode(reply)
+		return json.NewEncoder(out).Encode(reply)
 	}
-	fmt.Fprintf(a.Stdout, "undone: run %s, %s\n", id, count(len(reply.Files), "file"))
+	fmt.Fprintf(out, "undone: run %s, %s\n", id, count(len(reply.Files), "file"))
 	for _, f := range reply.Files {
-		fmt.Fprintf(a.Stdout, "  %s\n", printable(f))
+		fmt.Fprintf(out, "  %s\n", printable(f))
 	}
 	if reply.CommitError != "" {
 		return errors.WithHint(errors.Newf("the files are taken back, but not committed: %s", reply.CommitError), "look at `git status` and commit them yourself")
 	}
 	if reply.SHA != "" {
-		fmt.Fprintf(a.Stdout, "committed %s\n", reply.SHA)
+		fmt.Fprintf(out, "committed %s\n", reply.SHA)
 	}
-	fmt.Fprintf(a.Stdout, "to get it back: slidewrite undo %s\n", reply.ID)
-	return nil
+	fmt.Fprintf(out, "to get it back: slidewrite undo %s\n", reply.ID)
+	return out.err
 }
 
 // lastUndoable is the newest run that an undo would take back. Undos are

@@ -38,7 +38,7 @@ func (a *app) forgetCommand() *urfave.Command {
 			}
 			ctx, quit, release := a.interruptible(ctx)
 			defer release()
-			w := &wiper{app: a, json: cmd.Bool("json")}
+			w := &wiper{app: a, out: &output{w: a.Stdout}, json: cmd.Bool("json")}
 			ended := make(chan error, 1)
 			go func() {
 				if all {
@@ -60,6 +60,7 @@ func (a *app) forgetCommand() *urfave.Command {
 // wiper is one call of forget.
 type wiper struct {
 	*app
+	out    *output
 	json   bool
 	runs   int // wiped in all
 	failed bool
@@ -119,7 +120,7 @@ func (w *wiper) all(ctx context.Context) error {
 		w.say(f, err)
 	}
 	if len(known) == 0 && !w.json {
-		fmt.Fprintln(w.Stdout, "nothing was stored")
+		fmt.Fprintln(w.out, "nothing was stored")
 	}
 	if err := all.Sweep(time.Now()); err != nil {
 		w.fail(errors.Wrap(err, "clear away what dead processes left"))
@@ -164,13 +165,11 @@ func (w *wiper) say(f forgotten, err error) {
 		if err != nil {
 			f.Error, f.Fix = err.Error(), run.Hint(err)
 		}
-		if err := json.NewEncoder(w.Stdout).Encode(f); err != nil {
-			w.fail(errors.Wrap(err, "write what was wiped"))
-		}
+		_ = json.NewEncoder(w.out).Encode(f) // result looks at out
 	case f.Runs+f.Refs > 0:
-		fmt.Fprintf(w.Stdout, "forgotten: %s, %s of %s\n", count(f.Runs, "run"), count(f.Refs, "ref"), printable(f.name()))
+		fmt.Fprintf(w.out, "forgotten: %s, %s of %s\n", count(f.Runs, "run"), count(f.Refs, "ref"), printable(f.name()))
 	case err == nil:
-		fmt.Fprintf(w.Stdout, "nothing was stored of %s\n", printable(f.name()))
+		fmt.Fprintf(w.out, "nothing was stored of %s\n", printable(f.name()))
 	}
 	if err != nil {
 		w.fail(err)
@@ -196,7 +195,10 @@ func (w *wiper) fail(err error) {
 // result ends the command.
 func (w *wiper) result() error {
 	if w.runs > 0 && !w.json {
-		fmt.Fprintln(w.Stdout, "What these runs changed stays, and can no longer be undone by slidewrite.")
+		fmt.Fprintln(w.out, "What these runs changed stays, and can no longer be undone by slidewrite.")
+	}
+	if w.out.err != nil {
+		w.fail(w.out.err)
 	}
 	if w.failed {
 		return errSaid
