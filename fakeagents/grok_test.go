@@ -255,11 +255,11 @@ func TestEveryGrokFixturePlays(t *testing.T) {
 	if len(runs) < 50 {
 		t.Errorf("%d runs, want at least 50", len(runs))
 	}
-	for _, f := range runs {
+	for i, f := range runs {
+		if f.Signal != "" || raced && i%8 != 0 { // for those that end by a signal see TestGrokSignals
+			continue
+		}
 		t.Run(f.Case(), func(t *testing.T) {
-			if f.Signal != "" {
-				t.Skip("it ends by a signal, see TestGrokSignals")
-			}
 			t.Parallel()
 			b := newGrokBench(t, f.Case(), strings.TrimSpace(f.Prompt()))
 			v := fakeagents.Values{Repo: b.repo, Session: grokSession, Tmp: b.run, Now: time.Now()}

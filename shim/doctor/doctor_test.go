@@ -309,9 +309,10 @@ func surgery(t *testing.T, o catalog.Options, version string, recorded map[strin
 		if name == "missing" {
 			return "", errors.WithHint(errors.New("missing not found; searched /bin"), "npm install missing")
 		}
-		path := filepath.Join(bin, name)
-		script(t, path, "echo "+version)
-		return path, nil
+		return filepath.Join(bin, name), nil
+	}
+	for _, a := range agents { // once: one that is being run cannot be written
+		script(t, filepath.Join(bin, a.Name()), "echo "+version)
 	}
 	c := catalog.New(o)
 	defer c.Close()
