@@ -202,6 +202,15 @@ func killWorld(t *testing.T, seed uint64, clean bool) (*world, truth, *testRun) 
 	return w, start, run
 }
 
+// stride is how many steps lie between two kills: with -short, which the round
+// with the race detector has, not every one is tried.
+func stride() int {
+	if testing.Short() {
+		return 3
+	}
+	return 1
+}
+
 // TestKillCommit: killed at any step of a commit, the next start reaches a
 // state for which (a) to (d) hold.
 func TestKillCommit(t *testing.T) {
@@ -211,7 +220,7 @@ func TestKillCommit(t *testing.T) {
 }
 
 func killCommit(t *testing.T, clean bool) {
-	for at := 1; ; at++ {
+	for at := 1; ; at += stride() {
 		w, start, run := killWorld(t, uint64(at), clean)
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			RunID: run.id, Change: run.change, Clean: clean, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
@@ -278,7 +287,7 @@ func (job killJob) recoverTwice(t *testing.T, w *world) (recovery Recovery, reco
 // HEAD and the user's work.
 func TestKillUndo(t *testing.T) {
 	t.Parallel()
-	for at := 1; ; at++ {
+	for at := 1; ; at += stride() {
 		w, start, run := killWorld(t, uint64(at), false)
 		run.commitRun()
 		done := w.truth()
@@ -320,7 +329,7 @@ func TestKillUndo(t *testing.T) {
 // went on working; the commit's update of the index is made anew around that.
 func TestRecoverLockRemoved(t *testing.T) {
 	t.Parallel()
-	for at := 1; ; at++ {
+	for at := 1; ; at += stride() {
 		w, start, run := killWorld(t, uint64(at), false)
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
