@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/slidewrite/slidewrite/shim/event"
 )
 
 // What every adapter does with the lines of its CLI and with what a request
@@ -95,6 +99,66 @@ func StderrTail(stderr string) string {
 	lines = lines[max(0, len(lines)-10):]
 	s := strings.Join(lines, "\n")
 	return strings.ToValidUTF8(s[max(0, len(s)-2000):], "")
+}
+
+// OneLine is text on one line that fits into a message: 300 characters.
+func OneLine(s string) string {
+	const most = 300
+	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*most)], "")), " "))
+	if len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(r)
+}
+
+// Compact is a JSON value on one line with its keys in order, "" for nothing.
+// change, where it is not nil, puts another value in its place first.
+func Compact(raw json.RawMessage, change func(any) any) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil || v == nil {
+		return ""
+	}
+	if object, ok := v.(map[string]any); ok && len(object) == 0 {
+		return ""
+	}
+	if change != nil {
+		v = change(v)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // it was decoded a moment ago
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Whole rounds a count of a line to an integer; nonsense becomes 0.
+func Whole(f float64) int64 {
+	if math.IsNaN(f) || f < 0 || f > 1<<53 {
+		return 0
+	}
+	return int64(f)
+}
+
+// EndedEarly is the error of a CLI that ended without a result, whatever its
+// exit code; said is what it had said on stdout, "" for nothing.
+func EndedEarly(cli, said string, exit Exit) event.Error {
+	message := fmt.Sprintf("%s ended early: exit code %d without a result", cli, exit.Code)
+	if exit.Signal != "" {
+		message = cli + " ended early: " + exit.Signal + " without a result"
+	}
+	for _, words := range []string{said, StderrTail(exit.Stderr)} {
+		if words != "" {
+			message += ": " + words
+		}
+	}
+	return event.Error{Message: message, Code: event.CodeCrashed}
+}
+
+// Stopped is whether we ended the run, on purpose.
+func (o MapOptions) Stopped(exit Exit) bool {
+	return exit.Stopped || o.Stopping != nil && o.Stopping()
 }
 
 // Relative is a path of a tool as clients see it: relative to the repository's

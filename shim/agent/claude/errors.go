@@ -92,7 +92,7 @@ func (m *mapper) code() string {
 			return code
 		}
 	}
-	if code, known := statuses[int(whole(r.APIErrorStatus))]; known {
+	if code, known := statuses[int(agent.Whole(r.APIErrorStatus))]; known {
 		return code
 	}
 	if code, known := kinds[m.retried]; known {
@@ -166,14 +166,7 @@ func (m *mapper) noResult(exit agent.Exit) event.Error {
 			return event.Error{Message: d.message + ": " + stderr, Code: d.code, Fix: fix}
 		}
 	}
-	message := fmt.Sprintf("claude ended early: exit code %d without a result", exit.Code)
-	if exit.Signal != "" {
-		message = "claude ended early: " + exit.Signal + " without a result"
-	}
-	if stderr != "" {
-		message += ": " + stderr
-	}
-	return event.Error{Message: message, Code: event.CodeCrashed}
+	return agent.EndedEarly("claude", "", exit)
 }
 
 func saysNoConversation(s string) bool {

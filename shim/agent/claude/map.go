@@ -2,7 +2,6 @@ package claude
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -484,7 +483,7 @@ func (m *mapper) Finish(exit agent.Exit) []event.Event {
 	}
 	m.finished = true
 	m.out = nil
-	stopped := exit.Stopped || m.opts.Stopping != nil && m.opts.Stopping()
+	stopped := m.opts.Stopped(exit)
 	if m.result == nil || m.lost {
 		if !stopped {
 			m.emit(m.noResult(exit))
@@ -510,8 +509,8 @@ func (m *mapper) resultEvent(isError bool) event.Result {
 	usage := m.total()
 	r := event.Result{
 		IsError:      isError,
-		NumTurns:     int(whole(l.NumTurns)),
-		DurationMs:   whole(l.DurationMs),
+		NumTurns:     int(agent.Whole(l.NumTurns)),
+		DurationMs:   agent.Whole(l.DurationMs),
 		TotalCostUSD: m.billed.CostUSD,
 		Usage:        &usage,
 		Subtype:      l.Subtype,
@@ -520,12 +519,4 @@ func (m *mapper) resultEvent(isError bool) event.Result {
 		r.Result = l.Result
 	}
 	return r
-}
-
-// whole rounds a count of a line to an integer; nonsense becomes 0.
-func whole(f float64) int64 {
-	if math.IsNaN(f) || f < 0 || f > 1<<53 {
-		return 0
-	}
-	return int64(f)
 }

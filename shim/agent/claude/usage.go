@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -90,11 +91,11 @@ func (u *modelUsage) add(models map[string]modelUsage) {
 // where that is more.
 func (m *mapper) total() event.Usage {
 	return event.Usage{
-		InputTokens:         whole(max(m.sum.input, m.billed.Input)),
-		OutputTokens:        whole(max(m.sum.output, m.billed.Output)),
-		CacheReadTokens:     whole(max(m.sum.cacheRead, m.billed.CacheRead)),
-		CacheCreationTokens: whole(max(m.sum.cacheCreation, m.billed.CacheCreation)),
-		ThinkingTokens:      whole(m.thinking),
+		InputTokens:         agent.Whole(max(m.sum.input, m.billed.Input)),
+		OutputTokens:        agent.Whole(max(m.sum.output, m.billed.Output)),
+		CacheReadTokens:     agent.Whole(max(m.sum.cacheRead, m.billed.CacheRead)),
+		CacheCreationTokens: agent.Whole(max(m.sum.cacheCreation, m.billed.CacheCreation)),
+		ThinkingTokens:      agent.Whole(m.thinking),
 	}
 }
 

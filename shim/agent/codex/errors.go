@@ -2,7 +2,6 @@ package codex
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,7 +106,7 @@ func find(list []cause, said string) *cause {
 
 // failure is the error of a turn that failed with the given words.
 func failure(said string, scrubbed []string) event.Error {
-	e := event.Error{Message: oneLine(unwrap(said)), Code: event.CodeInternal}
+	e := event.Error{Message: agent.OneLine(unwrap(said)), Code: event.CodeInternal}
 	c := causeOf(said)
 	if c == nil {
 		return e
@@ -186,14 +185,5 @@ func (m *mapper) noResult(exit agent.Exit) event.Error {
 	if causeOf(m.said) != nil {
 		return failure(m.said, m.opts.Scrubbed)
 	}
-	message := fmt.Sprintf("codex ended early: exit code %d without a result", exit.Code)
-	if exit.Signal != "" {
-		message = "codex ended early: " + exit.Signal + " without a result"
-	}
-	for _, said := range []string{oneLine(m.said), agent.StderrTail(exit.Stderr)} {
-		if said != "" {
-			message += ": " + said
-		}
-	}
-	return event.Error{Message: message, Code: event.CodeCrashed}
+	return agent.EndedEarly("codex", agent.OneLine(m.said), exit)
 }

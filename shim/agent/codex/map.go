@@ -176,7 +176,7 @@ func (m *mapper) turnCompleted(l *wireLine) {
 	m.endTurn(l.Usage)
 	m.failed = ""
 	if m.said != "" { // it was got over
-		m.note(oneLine(m.said), "agent")
+		m.note(agent.OneLine(m.said), "agent")
 		m.said = ""
 	}
 }
@@ -222,7 +222,7 @@ func (m *mapper) reasoning(i *wireItem) {
 
 // warning is an error item: no failure, whatever its name (an unknown model,
 // another model than the session's, a key of the configuration).
-func (m *mapper) warning(i *wireItem) { m.note(oneLine(i.Message), "agent") }
+func (m *mapper) warning(i *wireItem) { m.note(agent.OneLine(i.Message), "agent") }
 
 // note says something once; codex repeats some warnings.
 func (m *mapper) note(text, code string) {
@@ -231,16 +231,6 @@ func (m *mapper) note(text, code string) {
 	}
 	m.lastNote = text
 	m.emit(event.Note{Message: text, Level: event.Warning, Code: code})
-}
-
-// oneLine is text on one line that fits into a note.
-func oneLine(s string) string {
-	const most = 300 // characters
-	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*most)], "")), " "))
-	if len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return string(r)
 }
 
 // retrying finds the count in an error that is a retry: "Reconnecting... 2/5
@@ -266,7 +256,7 @@ func (m *mapper) streamError(text string) {
 	if cause == "" {
 		cause = "the connection to the model broke"
 	}
-	m.note(fmt.Sprintf("retrying: %s, attempt %s of %s", oneLine(cause), attempt, limit), "retry")
+	m.note(fmt.Sprintf("retrying: %s, attempt %s of %s", agent.OneLine(cause), attempt, limit), "retry")
 }
 
 // Facts tells what was learned so far.
@@ -295,7 +285,7 @@ func (m *mapper) Finish(exit agent.Exit) []event.Event {
 	}
 	m.finished = true
 	m.out = nil
-	stopped := exit.Stopped || m.opts.Stopping != nil && m.opts.Stopping()
+	stopped := m.opts.Stopped(exit)
 	if !m.ended {
 		if !stopped {
 			m.emit(m.noResult(exit))

@@ -1,8 +1,6 @@
 package codex
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -107,7 +105,7 @@ func toolDetail(i *wireItem) string {
 	case "command_execution":
 		return i.Command.String()
 	case "mcp_tool_call":
-		return compact(i.Arguments)
+		return agent.Compact(i.Arguments, nil)
 	case "collab_tool_call":
 		if i.Prompt != "" {
 			return i.Prompt
@@ -159,24 +157,6 @@ func todoText(items []todo) string {
 		}
 		b.WriteString(box + t.Text + t.Step + "\n")
 	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// compact is JSON on one line with its keys in order, "" for nothing.
-func compact(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || v == nil {
-		return ""
-	}
-	if object, ok := v.(map[string]any); ok && len(object) == 0 {
-		return ""
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // it was decoded a moment ago
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -1,8 +1,7 @@
 package codex
 
 import (
-	"math"
-
+	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -11,19 +10,11 @@ import (
 // (thinkingTokens are estimates, and codex gives none).
 func (u wireUsage) total() event.Usage {
 	return event.Usage{
-		InputTokens:         whole(u.Input - u.Cached - u.CacheWrite),
-		OutputTokens:        whole(u.Output),
-		CacheReadTokens:     whole(u.Cached),
-		CacheCreationTokens: whole(u.CacheWrite),
+		InputTokens:         agent.Whole(u.Input - u.Cached - u.CacheWrite),
+		OutputTokens:        agent.Whole(u.Output),
+		CacheReadTokens:     agent.Whole(u.Cached),
+		CacheCreationTokens: agent.Whole(u.CacheWrite),
 	}
-}
-
-// whole rounds a count to an integer; nonsense becomes 0.
-func whole(f float64) int64 {
-	if math.IsNaN(f) || f < 0 || f > 1<<53 {
-		return 0
-	}
-	return int64(f)
 }
 
 // countUsage sends the run's own part of the thread's total: what the session

@@ -103,7 +103,7 @@ func (m *mapper) failure() event.Error {
 		}
 	case r.StopReason == "refusal":
 		return event.Error{
-			Message: orElse(oneLine(said), "the model refused to continue"),
+			Message: orElse(agent.OneLine(said), "the model refused to continue"),
 			Code:    event.CodeRefused, Fix: "put the request differently, or choose another model",
 		}
 	case r.StopReason == "cancelled":
@@ -120,7 +120,7 @@ func (m *mapper) failure() event.Error {
 }
 
 func describeFailure(said, subtype string) event.Error {
-	e := event.Error{Message: oneLine(unwrapError(said)), Code: event.CodeInternal}
+	e := event.Error{Message: agent.OneLine(unwrapError(said)), Code: event.CodeInternal}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("grok failed and gave no reason (%s)", subtype)
 	}
@@ -165,16 +165,6 @@ func unwrapError(said string) string {
 	return said
 }
 
-// oneLine is text on one line that fits into a message.
-func oneLine(s string) string {
-	const most = 300 // characters
-	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*most)], "")), " "))
-	if len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return string(r)
-}
-
 // wrongFolder is the error of a grok that worked elsewhere. It was ended at its
 // first line; what it may have done until then is not in our snapshots.
 func (m *mapper) wrongFolder() event.Error {
@@ -197,14 +187,7 @@ func (m *mapper) noResult(exit agent.Exit) event.Error {
 	}
 	stderr := agent.StderrTail(exit.Stderr)
 	if d := find(deaths, exit.Stderr); d != nil && !m.started {
-		return event.Error{Message: d.message + ": " + oneLine(stderr), Code: d.code, Fix: d.fix}
+		return event.Error{Message: d.message + ": " + agent.OneLine(stderr), Code: d.code, Fix: d.fix}
 	}
-	message := fmt.Sprintf("grok ended early: exit code %d without a result", exit.Code)
-	if exit.Signal != "" {
-		message = "grok ended early: " + exit.Signal + " without a result"
-	}
-	if stderr != "" {
-		message += ": " + stderr
-	}
-	return event.Error{Message: message, Code: event.CodeCrashed}
+	return agent.EndedEarly("grok", "", exit)
 }

@@ -2,7 +2,6 @@ package grok
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -187,7 +186,7 @@ func (m *mapper) startFirst(l *wireLine) []event.Event {
 // compacted says that the session was summarised because it had grown long.
 func (m *mapper) compacted(l *wireLine) {
 	m.emit(event.Note{
-		Message: fmt.Sprintf("grok summarised the session so far, which had grown to %d tokens", whole(l.Compact.PreTokens)),
+		Message: fmt.Sprintf("grok summarised the session so far, which had grown to %d tokens", agent.Whole(l.Compact.PreTokens)),
 		Level:   event.Info, Code: "compacted",
 	})
 }
@@ -370,7 +369,7 @@ func (m *mapper) Finish(exit agent.Exit) []event.Event {
 	}
 	m.finished = true
 	m.out = nil
-	stopped := exit.Stopped || m.opts.Stopping != nil && m.opts.Stopping()
+	stopped := m.opts.Stopped(exit)
 	failed := m.result != nil && m.result.IsError != false // exit code 0 is no excuse
 	switch {
 	case m.foreign != "":
@@ -400,8 +399,8 @@ func (m *mapper) resultEvent(isError bool) event.Result {
 	usage := m.total()
 	r := event.Result{
 		IsError:      isError,
-		NumTurns:     int(whole(l.NumTurns)),
-		DurationMs:   whole(l.DurationMs),
+		NumTurns:     int(agent.Whole(l.NumTurns)),
+		DurationMs:   agent.Whole(l.DurationMs),
 		TotalCostUSD: l.TotalCostUSD,
 		Usage:        &usage,
 		Subtype:      l.Subtype,
@@ -410,12 +409,4 @@ func (m *mapper) resultEvent(isError bool) event.Result {
 		r.Result = l.Result
 	}
 	return r
-}
-
-// whole rounds a count of a line to an integer; nonsense becomes 0.
-func whole(f float64) int64 {
-	if math.IsNaN(f) || f < 0 || f > 1<<53 {
-		return 0
-	}
-	return int64(f)
 }

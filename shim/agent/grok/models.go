@@ -154,7 +154,7 @@ func (g Grok) askModels(ctx context.Context, d agent.Discovery, name string, env
 	}
 	said := agent.StderrTail(exit.Stderr)
 	if said == "" {
-		said = oneLine(string(stdout))
+		said = agent.OneLine(string(stdout))
 	}
 	if said == "" {
 		said = "it ended without a word"

@@ -117,7 +117,7 @@ func (o object) output(whole string) output {
 	case !found && head.Error != "":
 		out.text = head.Error
 	case !found:
-		out.text = compact(json.RawMessage(whole))
+		out.text = agent.Compact(json.RawMessage(whole), shortened)
 	}
 	// A command that ended with another code than 0 is no error to grok. It is
 	// one to a reader, and with the other agents.
@@ -212,25 +212,8 @@ func bytesText(raw json.RawMessage) (string, bool) {
 	return strings.ToValidUTF8(string(text), "\uFFFD"), true
 }
 
-// compact is JSON on one line with its keys in order, "" for nothing. Long
-// strings (pictures as base64) and lists of bytes are only counted.
-func compact(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || v == nil {
-		return ""
-	}
-	if o, ok := v.(map[string]any); ok && len(o) == 0 {
-		return ""
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(shortened(v)) // it was decoded a moment ago
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
+// shortened counts long strings (pictures as base64) and lists of bytes instead
+// of keeping them.
 func shortened(v any) any {
 	const longest = 1000 // characters of a string, members of a list
 	switch v := v.(type) {

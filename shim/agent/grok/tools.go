@@ -93,7 +93,7 @@ func shownName(name string, in *toolInput) string {
 // detail is the one input that tells a reader what the call is about.
 func (m *mapper) detail(name string, in *toolInput) string {
 	if name == "use_tool" {
-		return compact(in.ToolInput)
+		return agent.Compact(in.ToolInput, shortened)
 	}
 	if in.Command != "" {
 		return in.Command

@@ -1,6 +1,9 @@
 package grok
 
-import "github.com/slidewrite/slidewrite/shim/event"
+import (
+	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/event"
+)
 
 // tally is a count of tokens.
 type tally struct{ input, output, cacheRead, cacheCreation float64 }
@@ -42,10 +45,10 @@ func (m *mapper) count(msg *message, u wireUsage) {
 func (m *mapper) total() event.Usage {
 	t := m.sum.max(m.billed)
 	return event.Usage{
-		InputTokens:         whole(t.input),
-		OutputTokens:        whole(t.output),
-		CacheReadTokens:     whole(t.cacheRead),
-		CacheCreationTokens: whole(t.cacheCreation),
+		InputTokens:         agent.Whole(t.input),
+		OutputTokens:        agent.Whole(t.output),
+		CacheReadTokens:     agent.Whole(t.cacheRead),
+		CacheCreationTokens: agent.Whole(t.cacheCreation),
 	}
 }
 
