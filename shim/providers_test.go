@@ -542,3 +542,19 @@ func lastOf(env []string, kv string) (found string) {
 	}
 	return found
 }
+
+// With --no-project-settings claude does not read CLAUDE.md, so we put it into
+// its prompt; it is no business of the others, which read what is theirs.
+func TestProjectDocOfEveryAgent(t *testing.T) {
+	s := setup(t, edit, map[string]string{"CLAUDE.md": "Indent with tabs, as ever.\n"})
+	s.Play(edit, shim.Config{Timing: quick, NoProjectSettings: true})
+	for provider, want := range map[string]bool{"anthropic": true, "openai": false, "grok": false} {
+		var reply struct{ System, Prompt string }
+		if status := s.JSON("POST", "/prompt/preview", ask("provider", provider), &reply); status != 200 || reply.Prompt == "" {
+			t.Fatalf("%s: %d %+v", provider, status, reply)
+		}
+		if got := strings.Contains(reply.System+reply.Prompt, "Indent with tabs"); got != want {
+			t.Errorf("%s: CLAUDE.md is in the prompt: %v, want %v", provider, got, want)
+		}
+	}
+}

@@ -210,6 +210,14 @@ type Eager interface {
 	ActsBeforePrompt(s Spec) bool
 }
 
+// Documented is an Agent that leaves the project's instructions unread where
+// the project's settings are not to be loaded.
+type Documented interface {
+	// ProjectDoc is the file, relative to the repository, that we then put
+	// into the prompt.
+	ProjectDoc() string
+}
+
 // Refuser is an Agent that cannot take every request.
 type Refuser interface {
 	// Refuse returns why s cannot be run, with its fix, or nil. Nothing is

@@ -331,15 +331,15 @@ func shotsOf(dir string, req prompt.Request) []agent.Image {
 	return images
 }
 
-// build makes the prompt. With --no-project-settings the agent does not load
-// the project's own instructions, so we put them in.
+// build makes the prompt, with the project's own instructions where the agent
+// does not load them because of --no-project-settings.
 func (m *Manager) build(req prompt.Request, shots []agent.Image, nonce string) prompt.Built {
 	o := prompt.BuildOptions{Nonce: nonce}
 	for _, s := range shots {
 		o.ShotPaths = append(o.ShotPaths, s.Path)
 	}
-	if m.o.NoProjectSettings {
-		o.ProjectDoc = readDoc(m.o.Dir, "CLAUDE.md")
+	if a, ok := m.agentFor(req.Provider).(agent.Documented); ok && m.o.NoProjectSettings {
+		o.ProjectDoc = readDoc(m.o.Dir, a.ProjectDoc())
 	}
 	return prompt.Build(req, o)
 }

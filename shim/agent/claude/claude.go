@@ -41,6 +41,7 @@ var (
 	_ agent.Discoverer    = Claude{}
 	_ agent.SessionFinder = Claude{}
 	_ agent.Eager         = Claude{}
+	_ agent.Documented    = Claude{}
 )
 
 // Provider is what a request names.
@@ -66,6 +67,9 @@ func (Claude) ActsBeforePrompt(s agent.Spec) bool {
 	b, err := os.ReadFile(filepath.Join(s.Repo, ".claude", "settings.json"))
 	return err == nil && strings.Contains(string(b), "SessionStart")
 }
+
+// ProjectDoc is what --setting-sources "" leaves out along with the settings.
+func (Claude) ProjectDoc() string { return "CLAUDE.md" }
 
 // signsIn are the variables that agent.Scrub takes away and that could have
 // signed claude in.
