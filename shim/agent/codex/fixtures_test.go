@@ -25,10 +25,10 @@ func loadFixtures(t testing.TB, kind string) []*fakeagents.Fixture {
 	})
 }
 
-// loadFixture reads one captured fixture.
-func loadFixture(t testing.TB, name string) *fakeagents.Fixture {
+// loadFixture reads one fixture of a kind.
+func loadFixture(t testing.TB, kind, name string) *fakeagents.Fixture {
 	t.Helper()
-	for _, f := range agenttest.Fixtures(t, "codex", fakeagents.Captured, placeholders) {
+	for _, f := range agenttest.Fixtures(t, "codex", kind, placeholders) {
 		if f.Case() == name {
 			return f
 		}

@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
 // FuzzMap: no transcript makes the mapper panic or break the order of events.
 func FuzzMap(f *testing.F) {
-	for _, fx := range loadFixtures(f, "captured") {
+	for _, fx := range append(loadFixtures(f, fakeagents.Captured), loadFixtures(f, fakeagents.Made)...) {
 		if len(fx.Stdout) < 40<<10 {
 			f.Add(fx.Stdout, fx.Exit, string(fx.Stderr))
 		}
-	}
-	for _, s := range [][]byte{[]byte(legacyRun), []byte(olderRun)} {
-		f.Add(s, 0, "")
 	}
 	f.Fuzz(func(t *testing.T, stdout []byte, code int, stderr string) {
 		m := New(Options{}).NewMapper(agent.MapOptions{Repo: testRepo, Resume: testSession})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
@@ -18,33 +19,6 @@ const (
 func itemLine(state, fields string) string {
 	return `{"type":"item.` + state + `","item":{` + fields + `}}`
 }
-
-// legacyRun is the protocol of codex exec --json up to 0.44.
-const legacyRun = `{"sandbox":"danger-full-access","approval":"Never","provider":"openai","workdir":"/repo","model":"codex-mini-latest"}
-{"prompt":"describe this repo"}
-{"id":"0","msg":{"type":"session_configured","session_id":"` + testSession + `","model":"gpt-5-codex","history_log_id":1,"history_entry_count":0}}
-{"id":"1","msg":{"type":"task_started"}}
-{"id":"1","msg":{"type":"agent_reasoning","text":"**Looking**"}}
-{"id":"1","msg":{"type":"exec_command_begin","call_id":"c1","command":["bash","-lc","ls -1"],"cwd":"/repo"}}
-{"id":"1","msg":{"type":"exec_command_output_delta","call_id":"c1","chunk":[97]}}
-{"id":"1","msg":{"type":"exec_command_end","call_id":"c1","stdout":"a.txt\n","stderr":"","exit_code":0}}
-{"id":"1","msg":{"type":"patch_apply_begin","call_id":"c2","auto_approved":true,"changes":{"/repo/b.txt":{"add":{"content":"x"}},"/repo/a.txt":{"update":{"unified_diff":"","move_path":"/repo/c.txt"}}}}}
-{"id":"1","msg":{"type":"patch_apply_end","call_id":"c2","stdout":"Success","stderr":"","success":true}}
-{"id":"1","msg":{"type":"mcp_tool_call_begin","call_id":"c3","invocation":{"server":"lab","tool":"echo","arguments":{"b":1,"a":"x"}}}}
-{"id":"1","msg":{"type":"mcp_tool_call_end","call_id":"c3","invocation":{"server":"lab","tool":"echo"},"result":{"Ok":{"content":[{"type":"text","text":"hi"}]}}}}
-{"id":"1","msg":{"type":"stream_error","message":"stream error: stream disconnected before completion; retrying 1/5 in 200ms…"}}
-{"id":"1","msg":{"type":"agent_message","message":"Done."}}
-{"id":"1","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}}}
-{"id":"1","msg":{"type":"task_complete","last_agent_message":"Done."}}`
-
-// olderRun is the shape of 0.40–0.44: item_type, assistant_message, and no
-// start of a patch.
-const olderRun = `{"type":"session.created","session_id":"` + testSession + `"}
-{"type":"item.started","item":{"id":"item_0","item_type":"command_execution","command":"bash -lc ls","aggregated_output":"","exit_code":0,"status":"in_progress"}}
-{"type":"item.completed","item":{"id":"item_0","item_type":"command_execution","command":"bash -lc ls","aggregated_output":"a.txt\n","exit_code":0,"status":"completed"}}
-{"type":"item.completed","item":{"id":"item_1","item_type":"file_change","changes":[{"path":"/repo/a.txt","kind":"update"}],"status":"completed"}}
-{"type":"item.completed","item":{"id":"item_2","item_type":"assistant_message","text":"Done."}}
-{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}`
 
 // encoded maps lines and returns every event as it goes out, Finish's too.
 func encoded(t *testing.T, o agent.MapOptions, exit agent.Exit, lines ...string) []string {
@@ -228,17 +202,27 @@ func TestMapModelIsTheOneThatWasAsked(t *testing.T) {
 	}
 }
 
+// linesOf are the lines of a made fixture.
+func linesOf(t *testing.T, name string) (lines []string) {
+	t.Helper()
+	for _, line := range loadFixture(t, fakeagents.Made, name).Lines() {
+		lines = append(lines, string(line))
+	}
+	return lines
+}
+
+// TestMapLegacy: what versions up to 0.44 printed.
 func TestMapLegacy(t *testing.T) {
 	usage := `"inputTokens":6,"outputTokens":2,"cacheReadTokens":4,"cacheCreationTokens":0,"thinkingTokens":0}`
 	result := `{"type":"result","isError":false,"numTurns":1,"durationMs":0,"totalCostUsd":0,"usage":{` + usage + `,"result":null,"subtype":"success"}`
-	compare(t, encoded(t, agent.MapOptions{Repo: testRepo}, agent.Exit{}, strings.Split(legacyRun, "\n")...),
+	compare(t, encoded(t, agent.MapOptions{Repo: testRepo}, agent.Exit{}, linesOf(t, "legacy")...),
 		strings.Replace(startEvent, `"model":""`, `"model":"gpt-5-codex"`, 1),
 		`{"type":"thinking_delta","text":"**Looking**","messageId":"message_1"}`,
 		`{"type":"tool","tool":"shell","detail":"ls -1","id":"c1"}`,
 		`{"type":"tool_result","tool":"shell","id":"c1","text":"a.txt\n","isError":false,"truncated":false}`,
 		`{"type":"file_edit","tool":"apply_patch","path":"a.txt","id":"c2"}`,
 		`{"type":"file_edit","tool":"apply_patch","path":"c.txt","id":"c2"}`,
-		`{"type":"file_edit","tool":"apply_patch","path":"b.txt","id":"c2"}`,
+		`{"type":"file_edit","tool":"apply_patch","path":"n.txt","id":"c2"}`,
 		`{"type":"tool_result","tool":"apply_patch","id":"c2","text":"Success","isError":false,"truncated":false}`,
 		`{"type":"tool","tool":"lab: echo","detail":"{\"a\":\"x\",\"b\":1}","id":"c3"}`,
 		`{"type":"tool_result","tool":"lab: echo","id":"c3","text":"hi","isError":false,"truncated":false}`,
@@ -247,7 +231,7 @@ func TestMapLegacy(t *testing.T) {
 		`{"type":"usage",`+usage,
 		result,
 	)
-	compare(t, encoded(t, agent.MapOptions{Repo: testRepo}, agent.Exit{}, strings.Split(olderRun, "\n")...),
+	compare(t, encoded(t, agent.MapOptions{Repo: testRepo}, agent.Exit{}, linesOf(t, "item-type")...),
 		startEvent,
 		`{"type":"tool","tool":"shell","detail":"ls","id":"item_0"}`,
 		`{"type":"tool_result","tool":"shell","id":"item_0","text":"a.txt\n","isError":false,"truncated":false}`,
