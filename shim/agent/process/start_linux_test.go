@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/errors"
 )
@@ -31,10 +33,15 @@ func TestNoAgentIsThereBeforeItIsKnown(t *testing.T) {
 		}
 		started <- f
 	}()
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end) && !t.Failed(); time.Sleep(5 * time.Millisecond) {
-		if carries() {
-			t.Error("the agent runs and is not known yet")
-		}
+	await(t, "Start at the lock", func() bool {
+		buf := make([]byte, 1<<20)
+		stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+		return slices.ContainsFunc(stacks, func(s string) bool {
+			return strings.Contains(s, "/process.Start(") && strings.Contains(s, "sync.(*Mutex).Lock")
+		})
+	})
+	if carries() {
+		t.Error("the agent runs and is not known yet")
 	}
 	live.Unlock()
 	f := <-started
