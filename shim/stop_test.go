@@ -397,7 +397,10 @@ func TestStopRacesTheRunTimeout(t *testing.T) {
 			if by != "user" && by != "timeout" {
 				t.Errorf("stopped by %q", by)
 			}
-			wantWords(t, events, "stopped "+by+", done")
+			// Interrupted, claude may get to say a result before it is ended.
+			if got := words(events); strings.TrimPrefix(got, "result, ") != "stopped "+by+", done" {
+				t.Errorf("the run went %q%s", got, shimtest.Words(events))
+			}
 			if by == "timeout" {
 				note(t, events, "timeout")
 			} else if notes := shimtest.All[event.Note](events); len(notes) > 0 {

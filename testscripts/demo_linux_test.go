@@ -2,7 +2,6 @@ package testscripts
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,11 +75,6 @@ func demoShim(t *testing.T, tmp string) int {
 
 // runs tells whether a process has not ended. One that nobody has waited for
 // yet has (state Z, proc_pid_stat(5)).
-func runs(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !bytes.Contains(stat, []byte(") Z "))
-}
-
 // eventually waits for a fact that another process makes.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("GOLDIE_UPDATE") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"alive":     alive,
 			"await":     await,
 			"checkout":  checkout,
 			"get":       get,
@@ -143,6 +145,28 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
+// alive FILE: the process whose id is the first word of the file runs. One
+// that has ended and that nobody has asked for its exit status does not.
+func alive(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: alive file")
+	}
+	words := strings.Fields(ts.ReadFile(args[0]))
+	if len(words) == 0 {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	pid, err := strconv.Atoi(words[0])
+	ts.Check(err)
+	if runs(pid) == neg {
+		ts.Fatalf("process %d runs: %v", pid, neg)
+	}
+}
+
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
 // until waits for a fact that another process makes.
 func until(ts *testscript.TestScript, what string, fact func() bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -221,7 +245,7 @@ func awaitShim(ts *testscript.TestScript, bg *background) string {
 	return sh.Addr
 }
 
-// onlyFile is the newest regular file of a folder that is not a lock.
+// onlyFile is the newest file of a folder that is neither a lock nor hidden.
 func onlyFile(ts *testscript.TestScript, dir string) string {
 	entries, err := os.ReadDir(dir)
 	ts.Check(err)
@@ -230,7 +254,7 @@ func onlyFile(ts *testscript.TestScript, dir string) string {
 	for _, e := range entries {
 		info, err := e.Info()
 		ts.Check(err)
-		if e.Name() != "lock" && info.ModTime().After(at) {
+		if e.Name() != "lock" && !strings.HasPrefix(e.Name(), ".") && info.ModTime().After(at) {
 			newest, at = filepath.Join(dir, e.Name()), info.ModTime()
 		}
 	}

@@ -161,6 +161,8 @@ func (d *demo) environment(fixture string) error {
 		"SYSTEMROOT=" + lookupEnv(d.Environ, "SYSTEMROOT"), // Windows programs do not start without it
 		"IS_SANDBOX=1", fakeagents.EnvFixture + "=" + fixture, "SLIDEWRITE_TOKEN=" + d.client.token,
 		"SLIDEWRITE_CLAUDE_BIN=" + filepath.Join(bin, "claude"+executableSuffix), "SLIDEWRITE_PORT=0", "SLIDEWRITE_REPO=" + d.repo,
+		// Nothing is there: the demo starts no agent of the user's.
+		"SLIDEWRITE_CODEX_BIN=" + filepath.Join(bin, "codex"), "SLIDEWRITE_GROK_BIN=" + filepath.Join(bin, "grok"),
 	}
 	if d.terminal(d.Stdout) {
 		d.env = append(d.env, fakeagents.EnvKnobs+"=pace=80ms") // so that people see it stream
@@ -207,8 +209,11 @@ func (d *demo) serve(context.Context) error {
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		fmt.Fprintln(d.Stdout, lines.Text())
 		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		if name == "agent" && !strings.Contains(value, "Anthropic") {
+			continue // an agent that the demo has not
+		}
+		fmt.Fprintln(d.Stdout, lines.Text())
 		if name == "listening" {
 			d.client.base = strings.TrimSpace(value)
 		}
