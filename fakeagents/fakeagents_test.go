@@ -52,7 +52,7 @@ func newBench(t *testing.T, fixture string) *bench {
 	}
 	b.repo = real
 	b.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "USERPROFILE=" + b.home, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "USERPROFILE=" + b.home, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "GORACE=atexit_sleep_ms=0",
 		"SLIDEWRITE_RUN=test.1", "CLAUDE_CODE_TMPDIR=" + t.TempDir(), "GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1",
 	}

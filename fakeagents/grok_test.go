@@ -44,7 +44,7 @@ func newGrokBench(t *testing.T, fixture, prompt string) *grokBench {
 	b := &grokBench{t: t, repo: real(t.TempDir()), home: real(t.TempDir()), run: real(t.TempDir())}
 	b.grok = filepath.Join(b.home, ".grok")
 	b.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "USERPROFILE=" + b.home, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "SLIDEWRITE_RUN=test.1",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "USERPROFILE=" + b.home, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "GORACE=atexit_sleep_ms=0", "SLIDEWRITE_RUN=test.1",
 	}
 	b.promptFile = filepath.Join(b.run, "prompt.txt")
 	b.write(b.promptFile, "\nBe brief.\n\n"+grokMarker+"\n\n"+prompt)

@@ -202,13 +202,17 @@ func killWorld(t *testing.T, seed uint64, clean bool) (*world, truth, *testRun) 
 	return w, start, run
 }
 
-// stride is how many steps lie between two kills: with -short, which the round
-// with the race detector has, not every one is tried.
+// stride is how many steps lie between two kills. Every step is tried where
+// SLIDEWRITE_PROPERTY asks for more than usual; with -short, which the round
+// with the race detector has, few are.
 func stride() int {
-	if testing.Short() {
-		return 3
+	switch {
+	case os.Getenv("SLIDEWRITE_PROPERTY") != "":
+		return 1
+	case testing.Short():
+		return 6
 	}
-	return 1
+	return 2
 }
 
 // TestKillCommit: killed at any step of a commit, the next start reaches a
@@ -217,6 +221,18 @@ func TestKillCommit(t *testing.T) {
 	t.Parallel()
 	t.Run("dirty", func(t *testing.T) { t.Parallel(); killCommit(t, false) })
 	t.Run("clean", func(t *testing.T) { t.Parallel(); killCommit(t, true) })
+}
+
+// lanes calls kill for every step until it says that the step was not reached,
+// in two subtests side by side.
+func lanes(t *testing.T, kill func(t *testing.T, at int) (killed bool)) {
+	for lane := range 2 {
+		t.Run("lane "+strconv.Itoa(lane), func(t *testing.T) {
+			t.Parallel()
+			for at := 1 + lane*stride(); kill(t, at); at += 2 * stride() {
+			}
+		})
+	}
 }
 
 func killCommit(t *testing.T, clean bool) {
@@ -287,7 +303,7 @@ func (job killJob) recoverTwice(t *testing.T, w *world) (recovery Recovery, reco
 // HEAD and the user's work.
 func TestKillUndo(t *testing.T) {
 	t.Parallel()
-	for at := 1; ; at += stride() {
+	lanes(t, func(t *testing.T, at int) bool {
 		w, start, run := killWorld(t, uint64(at), false)
 		run.commitRun()
 		done := w.truth()
@@ -316,20 +332,18 @@ func TestKillUndo(t *testing.T) {
 		equal(t, step+": HEAD", now.head, want.head)
 		equal(t, step+": index", now.staged, want.staged)
 		equal(t, step+": work", now.work, want.work)
-		if !killed {
-			if at < 20 {
-				t.Errorf("only %d steps: the kill test tests little", at)
-			}
-			return
+		if !killed && at < 20 {
+			t.Errorf("only %d steps: the kill test tests little", at)
 		}
-	}
+		return killed
+	})
 }
 
 // TestRecoverLockRemoved: the user found the dead run's lock, removed it and
 // went on working; the commit's update of the index is made anew around that.
 func TestRecoverLockRemoved(t *testing.T) {
 	t.Parallel()
-	for at := 1; ; at += stride() {
+	lanes(t, func(t *testing.T, at int) bool {
 		w, start, run := killWorld(t, uint64(at), false)
 		job := killJob{Dir: w.dir, Kind: "commit", At: at, Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			RunID: run.id, Change: run.change, Message: "slide-write: green\n\nSlide-Write-Run: r1\n"}
@@ -355,10 +369,8 @@ func TestRecoverLockRemoved(t *testing.T) {
 			}
 		}
 		w.clean()
-		if !killed {
-			return
-		}
-	}
+		return killed
+	})
 }
 
 // TestRecoverForeignLock: a lock that does not name the run is not touched.

@@ -41,7 +41,7 @@ func TestProperties(t *testing.T) {
 func propertyRange(t *testing.T) (first, count uint64) {
 	first, count = 1, 60
 	if testing.Short() {
-		count = 20
+		count = 10
 	}
 	for name, into := range map[string]*uint64{"SLIDEWRITE_PROPERTY": &count, "SLIDEWRITE_PROPERTY_SEED": &first} {
 		if value := os.Getenv(name); value != "" {

@@ -98,7 +98,7 @@ func options(t testing.TB, bin string, args ...string) Options {
 	dir := t.TempDir()
 	return Options{
 		Bin: bin, Args: args, Dir: dir,
-		Env:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "DIR=" + dir, "TEST=" + os.Args[0]},
+		Env:    []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "HOME=" + dir, "LANG=C.UTF-8", "DIR=" + dir, "TEST=" + os.Args[0]},
 		linger: 50 * time.Millisecond,
 		Marker: "test." + filepath.Base(filepath.Dir(dir)) + "-" + strconv.Itoa(os.Getpid()),
 	}
