@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 func oneOf(values ...string) func(string) error {
@@ -44,7 +46,7 @@ func matching(pattern string) func(string) error {
 }
 
 // secretLike is what must never be in a list of processes.
-var secretLike = regexp.MustCompile(`sk-ant-|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}|(?i:bearer )[A-Za-z0-9._-]{8,}|-----BEGIN`)
+var secretLike = lazyregexp.New(`sk-ant-|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}|(?i:bearer )[A-Za-z0-9._-]{8,}|-----BEGIN`)
 
 // olderThan compares dotted numbers.
 func olderThan(a, b string) bool {

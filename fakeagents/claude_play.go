@@ -3,8 +3,9 @@ package fakeagents
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"time"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // first is the line after the answer to initialize, which was given before.
@@ -113,7 +114,7 @@ func (t *turn) fill(line []byte) []byte {
 var (
 	toolCall   = []byte(`"content":[{"type":"tool_use",`)
 	toolResult = []byte(`"type":"tool_result"`)
-	textStart  = regexp.MustCompile(`"type":"content_block_start".*"content_block":\{"type":"text"`)
+	textStart  = lazyregexp.New(`"type":"content_block_start".*"content_block":\{"type":"text"`)
 )
 
 // openTools is +1 for a line that announces a tool call, -1 for a result.

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Exit codes of the real CLI (2.1.332) by signal.
@@ -204,7 +205,7 @@ func initAnswer(lines [][]byte) int {
 	return -1
 }
 
-var requestID = regexp.MustCompile(`"request_id":"((?:[^"\\]|\\.)*)"`)
+var requestID = lazyregexp.New(`"request_id":"((?:[^"\\]|\\.)*)"`)
 
 func isInitAnswer(line []byte) bool {
 	return bytes.Contains(line, []byte(`"type":"control_response"`)) && bytes.Contains(line, []byte(`"models":`))

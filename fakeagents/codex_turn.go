@@ -5,13 +5,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // maxCodexPrompt is how long a prompt may be, in characters (0.171.0).
@@ -77,7 +78,7 @@ func (t *codexTurn) run() error {
 	return t.play()
 }
 
-var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var uuidText = lazyregexp.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // read reads the prompt to the end of the input. said is why the CLI does not
 // take it.
@@ -245,7 +246,7 @@ func (t *codexTurn) sort(line []byte) lineSort {
 	return anyLine
 }
 
-var codexLineType = regexp.MustCompile(`^\{"type":"[a-z.]+"`)
+var codexLineType = lazyregexp.New(`^\{"type":"[a-z.]+"`)
 
 func (t *codexTurn) text(text string) []byte {
 	return fmt.Appendf(nil, `{"type":"item.completed","item":{"id":"item_flood","type":"agent_message","text":%s}}`, quoted(text))

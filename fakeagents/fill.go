@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Values are what the placeholders of a fixture stand for in one run.
@@ -20,7 +21,7 @@ type Values struct {
 	PID     int
 }
 
-var placeholder = regexp.MustCompile(`\{\{([A-Z_]+)(?::([0-9]+))?\}\}`)
+var placeholder = lazyregexp.New(`\{\{([A-Z_]+)(?::([0-9]+))?\}\}`)
 
 // Fill replaces the placeholders in JSON text: values are escaped as they
 // stand inside a JSON string, twice inside "partial_json", which is JSON in

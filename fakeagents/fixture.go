@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/errors"
 	"golang.org/x/tools/txtar"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Provenances, the second part of a fixture's name.
@@ -175,7 +177,7 @@ func (in Input) kind() string {
 	return m.kind()
 }
 
-var caseName = regexp.MustCompile(`^[a-z]+/(real|captured|made)/[0-9]+\.[0-9]+\.[0-9]+/[a-z0-9][a-z0-9_-]*$`)
+var caseName = lazyregexp.New(`^[a-z]+/(real|captured|made)/[0-9]+\.[0-9]+\.[0-9]+/[a-z0-9][a-z0-9_-]*$`)
 
 // Parse reads one fixture. Sections it does not know are an error: a typo
 // must not turn a check off.
@@ -512,7 +514,7 @@ func formatSection(f File) txtar.File {
 	return txtar.File{Name: name, Data: data}
 }
 
-var marker = regexp.MustCompile(`(?m)^-- .+ --\r?$`)
+var marker = lazyregexp.New(`(?m)^-- .+ --\r?$`)
 
 // needsBase64 is whether txtar would change or misread the bytes.
 func needsBase64(b []byte) bool {

@@ -3,11 +3,12 @@ package fakeagents
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // minRepeat is how many times a character must stand in a row before a
@@ -17,7 +18,7 @@ const minRepeat = 2000
 // maxRepeat bounds what a fixture may expand to, in bytes.
 const maxRepeat = 64 << 20
 
-var repeat = regexp.MustCompile(`\{\{REPEAT:([A-Za-z0-9 .]):([0-9]+)\}\}`)
+var repeat = lazyregexp.New(`\{\{REPEAT:([A-Za-z0-9 .]):([0-9]+)\}\}`)
 
 // expandRepeats replaces {{REPEAT:x:n}} by n times x.
 func expandRepeats(b []byte) (out []byte, err error) {

@@ -12,6 +12,7 @@
 //
 // # The packages, lowest first
 //
+//	lazyregexp      patterns that cost nothing before they are used
 //	event           what a client is told: one struct per event
 //	prompt          request → prompt text; pure
 //	gitrepo         the only place git runs: snapshot, change, commit, undo

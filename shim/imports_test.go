@@ -20,6 +20,7 @@ const module = "github.com/slidewrite/slidewrite"
 // only. A trailing /... takes the packages below along. A package that is not
 // here fails the test: it has to be given a place first.
 var importRules = map[string][]string{
+	"shim/lazyregexp":        {}, // which everybody may import
 	"shim/event":             {},
 	"shim/prompt":            {"shim/event"},
 	"shim/gitrepo":           {},
@@ -143,7 +144,7 @@ func TestImportsGoDownwardsOnly(t *testing.T) {
 		}
 		for name, file := range imports {
 			ours, ok := strings.CutPrefix(name, module+"/")
-			if ok && !slices.ContainsFunc(rule, func(allowed string) bool { return covers(allowed, ours) }) {
+			if ok && ours != "shim/lazyregexp" && !slices.ContainsFunc(rule, func(allowed string) bool { return covers(allowed, ours) }) {
 				t.Errorf("%s: %s must not import %s (allowed: %s)", file, pkg, ours, strings.Join(rule, ", "))
 			}
 		}

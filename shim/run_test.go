@@ -414,6 +414,9 @@ func TestAgentThatMisbehaves(t *testing.T) {
 		{root, "refuses to be root", "refuse_root=1", "error unsupported, done", "IS_SANDBOX", ""},
 		{limit, "reached its limit", "rate_limited=1", "error rate_limited, done", "", ""},
 	} {
+		if !sampled(tt.name) {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			s := setup(t, edit, nil)
 			timing := quick

@@ -77,6 +77,9 @@ func TestStop(t *testing.T) {
 		{"grok after the edit", grokEdit, "hang=13", result, "stopped user, change, done"},
 		{"a stubborn grok", grokEdit, "hang=13" + stubborn, result, "stopped user, change, done"},
 	} {
+		if !sampled(tt.name) {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			s := setup(t, tt.fixture, nil)
 			s.Write("b.txt", "mine\n")

@@ -136,6 +136,9 @@ var whyEmpty = []struct {
 
 func TestWhyAListIsEmpty(t *testing.T) {
 	for _, row := range whyEmpty {
+		if !sampled(row.agent + " " + row.cause + " " + row.environ) {
+			continue
+		}
 		t.Run(row.agent+" "+row.cause+" "+row.environ, func(t *testing.T) {
 			t.Parallel()
 			s := shimtest.New(t)
@@ -244,6 +247,9 @@ func TestWhyARunIsNotSignedIn(t *testing.T) {
 		{agent: "grok", cause: "version",
 			message: "this version of grok does not know an option it was given: error: unexpected argument '--prompt-file' found", fix: "grok update", code: event.CodeUnsupported},
 	} {
+		if !sampled(row.agent + " " + row.cause) {
+			continue
+		}
 		t.Run(row.agent+" "+row.cause, func(t *testing.T) {
 			d := driverOf(row.agent + "/")
 			s := setup(t, d.fixtures+"edit", nil)

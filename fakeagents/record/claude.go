@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/claude"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // claudeCLI is Anthropic's.
@@ -54,8 +54,8 @@ func encodeFolder(path string) string {
 }
 
 var (
-	toolUse    = regexp.MustCompile(`\{"type":"tool_use","id":"([^"]+)","name":"([^"]+)"`)
-	toolResult = regexp.MustCompile(`"tool_use_id":"([^"]+)"`)
+	toolUse    = lazyregexp.New(`\{"type":"tool_use","id":"([^"]+)","name":"([^"]+)"`)
+	toolResult = lazyregexp.New(`"tool_use_id":"([^"]+)"`)
 )
 
 // readers are tools whose result names files that they did not change.

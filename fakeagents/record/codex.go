@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -15,6 +14,7 @@ import (
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/codex"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // codexCLI is OpenAI's.
@@ -70,7 +70,7 @@ func (codexCLI) ends(line []byte) bool {
 }
 
 // rolloutName is a rollout: day folders, local time, thread id (0.171.0).
-var rolloutName = regexp.MustCompile(`^\d{4}/\d\d/\d\d/rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-f-]{36}\.jsonl)$`)
+var rolloutName = lazyregexp.New(`^\d{4}/\d\d/\d\d/rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-f-]{36}\.jsonl)$`)
 
 func (codexCLI) disk(w *workshop) ([]fakeagents.File, error) {
 	dir := filepath.Join(w.home, ".codex", "sessions")
@@ -129,7 +129,7 @@ func elideRollout(data []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var jsonString = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // elideTexts replaces each JSON string of more bytes than that.
 func elideTexts(b []byte, limit int) []byte {
@@ -142,18 +142,18 @@ func elideTexts(b []byte, limit int) []byte {
 }
 
 var rolloutFixed = []struct {
-	re   *regexp.Regexp
+	re   *lazyregexp.Regexp
 	with string
 }{
-	{regexp.MustCompile(`"(started_at|completed_at|create_time|created_at)":1[78]\d{8}(\.\d+)?`), `"${1}":1764500000`},
-	{regexp.MustCompile(`"commit_hash":"[0-9a-f]{40}"`), `"commit_hash":"` + strings.Repeat("0", 40) + `"`},
-	{regexp.MustCompile(`Wall time: [0-9.]+ seconds`), `Wall time: 0.1 seconds`},
-	{regexp.MustCompile(`Wall time [0-9.]+ seconds`), `Wall time 0.1 seconds`},
-	{regexp.MustCompile(`Chunk ID: [0-9a-f]+`), `Chunk ID: 000000`},
-	{regexp.MustCompile(`with session ID \d+`), `with session ID 1`},
-	{regexp.MustCompile(`"process_id":"\d+"`), `"process_id":"1"`},
-	{regexp.MustCompile(`/root/sub\b`), `/main/sub`}, // how codex names an agent's agent: no home of anybody's
-	{regexp.MustCompile(`"secs":\d+,"nanos":\d+`), `"secs":0,"nanos":100000000`},
+	{lazyregexp.New(`"(started_at|completed_at|create_time|created_at)":1[78]\d{8}(\.\d+)?`), `"${1}":1764500000`},
+	{lazyregexp.New(`"commit_hash":"[0-9a-f]{40}"`), `"commit_hash":"` + strings.Repeat("0", 40) + `"`},
+	{lazyregexp.New(`Wall time: [0-9.]+ seconds`), `Wall time: 0.1 seconds`},
+	{lazyregexp.New(`Wall time [0-9.]+ seconds`), `Wall time 0.1 seconds`},
+	{lazyregexp.New(`Chunk ID: [0-9a-f]+`), `Chunk ID: 000000`},
+	{lazyregexp.New(`with session ID \d+`), `with session ID 1`},
+	{lazyregexp.New(`"process_id":"\d+"`), `"process_id":"1"`},
+	{lazyregexp.New(`/root/sub\b`), `/main/sub`}, // how codex names an agent's agent: no home of anybody's
+	{lazyregexp.New(`"secs":\d+,"nanos":\d+`), `"secs":0,"nanos":100000000`},
 }
 
 // reporter finds, from where a change was seen on, the first item.completed

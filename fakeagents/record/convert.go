@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // maxCapture bounds one converted fixture, in bytes.
@@ -27,17 +27,17 @@ type capture struct {
 
 // labPath is where the captures were made; they have it only where a delta
 // split it.
-var labPath = regexp.MustCompile(`/tmp/lab/run/[^/\s"]+/[^/\s"]+/[A-Za-z0-9_-]+`)
+var labPath = lazyregexp.New(`/tmp/lab/run/[^/\s"]+/[^/\s"]+/[A-Za-z0-9_-]+`)
 
 // labFolder is how the CLI names a project's folder after such a path.
-var labFolder = regexp.MustCompile(`-tmp-lab-run-[A-Za-z0-9-]+`)
+var labFolder = lazyregexp.New(`-tmp-lab-run-[A-Za-z0-9-]+`)
 
 // labPathCut is such a path that the transcript ends within.
-var labPathCut = regexp.MustCompile(`/tmp/lab[^\s"]*$|/tmp/$`)
+var labPathCut = lazyregexp.New(`/tmp/lab[^\s"]*$|/tmp/$`)
 
 // labWarning is what codex says of a CODEX_HOME under the temporary folder, as
 // the captures' was. No user sees it.
-var labWarning = regexp.MustCompile(`(?m)^WARNING: proceeding, even though we could not create PATH aliases: .*\n?`)
+var labWarning = lazyregexp.New(`(?m)^WARNING: proceeding, even though we could not create PATH aliases: .*\n?`)
 
 // Convert turns one capture folder (argv, stdin.json, stdout.jsonl, stderr,
 // exit) of the given CLI version into a fixture for captured/. Its files are
@@ -55,7 +55,7 @@ func Convert(dir, agent, version string) (*fakeagents.Fixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, re := range []*regexp.Regexp{labPath, labPathCut} {
+	for _, re := range []*lazyregexp.Regexp{labPath, labPathCut} {
 		if stdout, err = JoinSplit(stdout, re, "{{REPO}}"); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func readExit(dir string) (code int, signal string, err error) {
 var signals = map[int]string{1: "SIGHUP", 9: "SIGKILL", 15: "SIGTERM"}
 
 // sessionRE finds a session's id, thread_id of codex.
-var sessionRE = regexp.MustCompile(`"(?:session|thread)_id":"([0-9a-f-]{36})"`)
+var sessionRE = lazyregexp.New(`"(?:session|thread)_id":"([0-9a-f-]{36})"`)
 
 // firstSession is the first session id in a transcript, "" when there is none.
 func firstSession(stdout []byte) string {

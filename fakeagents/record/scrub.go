@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Scrubber replaces what differs from run to run by placeholders, the same
@@ -39,26 +40,26 @@ func NewScrubber(literals map[string]string, session string) *Scrubber {
 }
 
 var (
-	uuidRE   = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
-	timeRE   = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	dayRE    = regexp.MustCompile(`\b2026-\d\d-\d\d\b`)
-	epochRE  = regexp.MustCompile(`(:\s*|=)(1[78]\d{11})\b`)
-	emailRE  = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}\b`)
-	msRE     = regexp.MustCompile(`"([A-Za-z_]*(?:_ms|Ms))":\s*[0-9.]+`)
-	totalRE  = regexp.MustCompile(`"(total[A-Za-z]*Duration[A-Za-z]*)":\s*[0-9.]+`)
-	pidRE    = regexp.MustCompile(`"pid":\s*[0-9]+`)
-	sockRE   = regexp.MustCompile(`cc-socks/[0-9]+\.sock`)
-	lengthRE = regexp.MustCompile(`"description":"((?:[^"\\]|\\.){160,})"`)
+	uuidRE   = lazyregexp.New(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
+	timeRE   = lazyregexp.New(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	dayRE    = lazyregexp.New(`\b2026-\d\d-\d\d\b`)
+	epochRE  = lazyregexp.New(`(:\s*|=)(1[78]\d{11})\b`)
+	emailRE  = lazyregexp.New(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}\b`)
+	msRE     = lazyregexp.New(`"([A-Za-z_]*(?:_ms|Ms))":\s*[0-9.]+`)
+	totalRE  = lazyregexp.New(`"(total[A-Za-z]*Duration[A-Za-z]*)":\s*[0-9.]+`)
+	pidRE    = lazyregexp.New(`"pid":\s*[0-9]+`)
+	sockRE   = lazyregexp.New(`cc-socks/[0-9]+\.sock`)
+	lengthRE = lazyregexp.New(`"description":"((?:[^"\\]|\\.){160,})"`)
 	idREs    = []struct {
-		re     *regexp.Regexp
+		re     *lazyregexp.Regexp
 		format string
 	}{
-		{regexp.MustCompile(`\bmsg_lab_[0-9a-f]{16}\b`), "msg_%06d"},
-		{regexp.MustCompile(`\btoolu_lab_[0-9a-f]{12}\b`), "toolu_%06d"},
-		{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "a%016d"},               // sub-agents
-		{regexp.MustCompile(`\bb[0-9a-z]{8}\b`), "b%08d"},                 // shell tasks
-		{regexp.MustCompile(`\b0m[0-9a-z]{7}-[0-9a-f]{8}\b`), "run_%06d"}, // runs of sub-agents
-		{regexp.MustCompile(`\breq_[0-9A-Za-z]{12,}\b`), "req_%d"},        // requests
+		{lazyregexp.New(`\bmsg_lab_[0-9a-f]{16}\b`), "msg_%06d"},
+		{lazyregexp.New(`\btoolu_lab_[0-9a-f]{12}\b`), "toolu_%06d"},
+		{lazyregexp.New(`\ba[0-9a-f]{16}\b`), "a%016d"},               // sub-agents
+		{lazyregexp.New(`\bb[0-9a-z]{8}\b`), "b%08d"},                 // shell tasks
+		{lazyregexp.New(`\b0m[0-9a-z]{7}-[0-9a-f]{8}\b`), "run_%06d"}, // runs of sub-agents
+		{lazyregexp.New(`\breq_[0-9A-Za-z]{12,}\b`), "req_%d"},        // requests
 	}
 )
 
@@ -128,7 +129,7 @@ func Elide(stdout []byte) []byte {
 // JoinSplit puts text that is split over several deltas of one content block
 // back into the delta where it starts: pattern is looked for in the block's
 // whole text and each match is replaced there by with.
-func JoinSplit(stdout []byte, pattern *regexp.Regexp, with string) ([]byte, error) {
+func JoinSplit(stdout []byte, pattern *lazyregexp.Regexp, with string) ([]byte, error) {
 	lines := bytes.SplitAfter(stdout, []byte("\n"))
 	var run []int // lines of the block so far
 	flush := func() error {
@@ -154,9 +155,9 @@ func JoinSplit(stdout []byte, pattern *regexp.Regexp, with string) ([]byte, erro
 }
 
 // deltaRE finds the text of a delta line, whatever the key order around it.
-var deltaRE = regexp.MustCompile(`"delta":\{"type":"(?:text_delta|input_json_delta|thinking_delta)","(?:text|partial_json|thinking)":"((?:[^"\\]|\\.)*)"`)
+var deltaRE = lazyregexp.New(`"delta":\{"type":"(?:text_delta|input_json_delta|thinking_delta)","(?:text|partial_json|thinking)":"((?:[^"\\]|\\.)*)"`)
 
-func joinRun(lines [][]byte, run []int, pattern *regexp.Regexp, with string) error {
+func joinRun(lines [][]byte, run []int, pattern *lazyregexp.Regexp, with string) error {
 	texts := make([]string, len(run))
 	for k, i := range run {
 		at := deltaRE.FindSubmatchIndex(lines[i])
@@ -225,15 +226,15 @@ func quoteJSON(s string) ([]byte, error) {
 // leaks are patterns that must never be in a committed fixture.
 var leaks = []struct {
 	what string
-	re   *regexp.Regexp
+	re   *lazyregexp.Regexp
 }{
-	{"an API key", regexp.MustCompile(`sk-[A-Za-z0-9-]{16,}|AKIA[A-Z0-9]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}`)},
-	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`)},
-	{"a bearer token", regexp.MustCompile(`(?i)bearer [A-Za-z0-9._-]{16,}`)},
+	{"an API key", lazyregexp.New(`sk-[A-Za-z0-9-]{16,}|AKIA[A-Z0-9]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}`)},
+	{"a private key", lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY`)},
+	{"a bearer token", lazyregexp.New(`(?i)bearer [A-Za-z0-9._-]{16,}`)},
 	{"an e-mail address", emailRE},
-	{"an account id", regexp.MustCompile(`"(?:accountUuid|organizationUuid|account_uuid|organization_uuid|emailAddress)":\s*"[^"{]`)},
-	{"a home path", regexp.MustCompile(`/(?:home|Users)/[a-z][A-Za-z0-9_-]*|/root/|C:\\Users\\`)},
-	{"a path of the recording machine", regexp.MustCompile(`/tmp/|/var/folders/|\blab/run/|-tmp-|/private/`)},
+	{"an account id", lazyregexp.New(`"(?:accountUuid|organizationUuid|account_uuid|organization_uuid|emailAddress)":\s*"[^"{]`)},
+	{"a home path", lazyregexp.New(`/(?:home|Users)/[a-z][A-Za-z0-9_-]*|/root/|C:\\Users\\`)},
+	{"a path of the recording machine", lazyregexp.New(`/tmp/|/var/folders/|\blab/run/|-tmp-|/private/`)},
 	{"a UUID", uuidRE},
 }
 

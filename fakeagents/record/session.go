@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/fakeagents/scriptmodel"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 //go:embed repos/*.txtar
@@ -158,7 +158,7 @@ func (w *workshop) environ(sc *scriptmodel.Scenario, url string, extra []string)
 	return append(append(env, extra...), w.env...)
 }
 
-var versionRE = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
+var versionRE = lazyregexp.New(`[0-9]+\.[0-9]+\.[0-9]+`)
 
 // cliVersion asks the CLI; it says "2.1.332 (Claude Code)".
 func cliVersion(ctx context.Context, bin string) (string, error) {

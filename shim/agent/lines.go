@@ -8,12 +8,12 @@ import (
 	"math"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // What every adapter does with the lines of its CLI and with what a request
@@ -24,9 +24,9 @@ import (
 // that of shim/prompt, which a test holds it to: a model that a request was
 // allowed to name is never dropped.
 var (
-	ModelPattern  = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
-	EffortPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	UUIDPattern   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+	ModelPattern  = lazyregexp.New(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
+	EffortPattern = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
+	UUIDPattern   = lazyregexp.New(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
 // Decode reads one JSON object leniently: a member of another type than

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // versionDeadline is for --version alone, which takes claude 2.1.332 well
@@ -175,7 +175,7 @@ func (c *Catalog) versionEnv() []string {
 
 // versionPattern finds the number in "2.1.332 (Claude Code)", "codex-cli
 // 0.171.0" and "grok 1.0.6".
-var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+[-+.\w]*`)
+var versionPattern = lazyregexp.New(`\d+\.\d+\.\d+[-+.\w]*`)
 
 func parseVersion(out string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 	"github.com/slidewrite/slidewrite/shim/state"
@@ -58,7 +58,7 @@ func (a *app) designCommand() *urfave.Command {
 
 // validSession is what --resume takes: a request with anything else would
 // start a new session, which is not what was asked for.
-var validSession = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var validSession = lazyregexp.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // request is the command line as the body of a request.
 func (a *app) request(cmd *urfave.Command) (designBody, error) {

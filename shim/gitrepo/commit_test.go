@@ -260,6 +260,9 @@ func TestCommitPaths(t *testing.T) {
 			want:  []string{"M a.txt"},
 		},
 	} {
+		if !sampled(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t)
@@ -344,6 +347,9 @@ func TestCommitIndexFormats(t *testing.T) {
 			r.git("config", "core.fileMode", "false")
 		},
 	} {
+		if !sampled(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepoWith(t, map[string]string{"src/a.txt": numbered(9), "far/b.txt": numbered(9), "c.txt": "c\n"})
@@ -485,6 +491,9 @@ func TestCommitInOperation(t *testing.T) {
 			os.Remove(r.dir + ".patch")
 		},
 	} {
+		if !sampled(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepoWith(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
@@ -567,6 +576,9 @@ func TestCommitPlaces(t *testing.T) {
 		},
 		"plain": func(r *testRepo) *testRepo { return r },
 	} {
+		if !sampled(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := move(newRepoWith(t, map[string]string{"a.txt": numbered(9), "b.txt": "b\n"}))

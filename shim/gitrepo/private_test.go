@@ -57,6 +57,9 @@ func TestPrivateFolders(t *testing.T) {
 		{name: "a repository of its own", mine: func(r *testRepo) { r.git("init", "-q", privateState) }},
 		{name: "too large", run: func(r *testRepo) { r.write(privateState+"/large", strings.Repeat("x", maxUntrackedFile+1)) }},
 	} {
+		if !sampled(tc.name) {
+			continue
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepoWith(t, map[string]string{"a.txt": numbered(9)})

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // runRefs is where the snapshots of runs are kept alive: each ref points at a
@@ -19,7 +20,7 @@ const runRefs = "refs/slidewrite/runs/"
 // keptRuns is how many runs keep their snapshots.
 const keptRuns = 200
 
-var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var runIDPattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // noReflog: our refs leave no trace in .git/logs even with core.logAllRefUpdates=always.
 var noReflog = []string{"core.logAllRefUpdates=false"}

@@ -2,9 +2,10 @@ package gitrepo
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // MinVersion is the oldest git that has all we use: `git hook run` of
@@ -14,7 +15,7 @@ const MinVersion = "2.36"
 
 // versionPattern finds the number in "git version 2.39.5 (Apple Git-154)" and
 // "git version 2.51.0.windows.1".
-var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+var versionPattern = lazyregexp.New(`\d+\.\d+(\.\d+)?`)
 
 // Version returns the version of the git that runs with environ, as in
 // "2.39.5". dir is any folder that exists.

@@ -3,8 +3,9 @@ package prompt
 import (
 	"math"
 	"reflect"
-	"regexp"
 	"strings"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Lengths in characters and numbers of entries that a capture is cut to.
@@ -146,7 +147,7 @@ func allowedAttr(name string) bool {
 
 // sourceAttr are the attributes in which build plugins note an element's
 // source: data-source, data-astro-source-file, data-vite-source-loc.
-var sourceAttr = regexp.MustCompile(`^data-([a-z0-9]+-)*source(-[a-z0-9]+)*$`)
+var sourceAttr = lazyregexp.New(`^data-([a-z0-9]+-)*source(-[a-z0-9]+)*$`)
 
 // decodeMap reads the string members of an object whose names are allowed: the
 // first entries of them, each cut to n characters.

@@ -10,8 +10,9 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // MaxElements is how many captures of a request are used.
@@ -55,9 +56,9 @@ var (
 	// A model cannot look like a flag, and has nothing a shell, a path or a
 	// terminal could trip over. claude-opus-5-5[1m], anthropic/x:beta,
 	// claude@20260101 and arn:aws:… are all in use.
-	modelPattern  = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
-	effortPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	uuidPattern   = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	modelPattern  = lazyregexp.New(`^[A-Za-z0-9@][A-Za-z0-9._:/@+\[\]-]{0,199}$`)
+	effortPattern = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
+	uuidPattern   = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
 // Decode reads the body of POST /design. Errors are of type *FieldError.
@@ -141,7 +142,7 @@ func (d *decoder) scalars() {
 }
 
 // matching returns a member that must be a string of that pattern, or empty.
-func (d *decoder) matching(field string, pattern *regexp.Regexp, otherwise string) string {
+func (d *decoder) matching(field string, pattern *lazyregexp.Regexp, otherwise string) string {
 	s := d.text(field)
 	if s != "" && !pattern.MatchString(s) {
 		d.fail(field, "%s", otherwise)

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/errors"
 	"github.com/gofrs/flock"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Forget removes the ledger of this repository (damaged records, too), its
@@ -132,7 +133,7 @@ type Known struct {
 	key  string
 }
 
-var repoKey = regexp.MustCompile(`^[0-9a-f]{24}$`)
+var repoKey = lazyregexp.New(`^[0-9a-f]{24}$`)
 
 // Repos lists the repositories that have state, those that are gone first.
 func (a *All) Repos() ([]Known, error) {

@@ -29,7 +29,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,6 +36,8 @@ import (
 
 	"github.com/cockroachdb/errors"
 	"github.com/gofrs/flock"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Store is the state directory as one repository uses it. It is safe for
@@ -179,7 +180,7 @@ func NewRunID() string {
 	return time.Now().UTC().Format("20060102t150405") + "-" + randomHex(4)
 }
 
-var runID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+var runID = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 
 // ValidRunID tells whether id may be looked up. Such an id is safe as the name
 // of a file on every system: no separators, no dots, and the dash keeps it

@@ -7,16 +7,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/cockroachdb/errors"
 	"github.com/gofrs/flock"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // goodToken is what a token file may hold: at least 128 bits as base64url.
-var goodToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22,}$`)
+var goodToken = lazyregexp.New(`^[A-Za-z0-9_-]{22,}$`)
 
 // Token returns the bearer token of a repository: 256 random bits, base64url,
 // 43 characters. It is made once and kept in the user's config directory, mode

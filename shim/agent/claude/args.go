@@ -1,11 +1,11 @@
 package claude
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // DefaultMaxTurns is passed when a Spec names no limit. claude counts API
@@ -87,7 +87,7 @@ func runEnv(s agent.Spec) []string {
 type version [3]int
 
 // versionPattern finds the number in "2.1.332 (Claude Code)".
-var versionPattern = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
+var versionPattern = lazyregexp.New(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
 func parseVersion(s string) version {
 	m := versionPattern.FindStringSubmatch(s)

@@ -2,12 +2,12 @@ package codex
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Fixes: the one command or action that cures a failure.
@@ -25,7 +25,7 @@ const (
 // cause is one way a turn, or codex itself, fails. Message and fix fit into
 // two lines of 60 characters.
 type cause struct {
-	says    *regexp.Regexp // in what codex said, on stdout or stderr
+	says    *lazyregexp.Regexp // in what codex said, on stdout or stderr
 	code    string
 	message string // "" = codex's own words
 	fix     string
@@ -87,7 +87,7 @@ var deaths = []cause{
 		code: event.CodeUnsupported, message: "codex cannot read its configuration", fix: fixConfig},
 }
 
-func re(s string) *regexp.Regexp { return regexp.MustCompile(`(?is)` + s) }
+func re(s string) *lazyregexp.Regexp { return lazyregexp.New(`(?is)` + s) }
 
 // lostSession is how codex answers a session id that it does not know.
 var lostSession = re(`no rollout found for (thread|conversation)|no (saved )?(session|conversation) found`)
@@ -133,11 +133,11 @@ func failure(said string, scrubbed []string) event.Error {
 }
 
 // missingVariable is said of a model provider of config.toml with an env_key.
-var missingVariable = regexp.MustCompile("Missing environment variable: `([A-Za-z_][A-Za-z0-9_]{0,60})`")
+var missingVariable = lazyregexp.New("Missing environment variable: `([A-Za-z_][A-Za-z0-9_]{0,60})`")
 
 // tryAgain is when a limit resets, in codex's words and the user's time zone:
 // "at 9:04 AM", "at Dec 3rd, 2026 9:04 AM", "in 1s".
-var tryAgain = regexp.MustCompile(`try again ((?:at|in) [A-Za-z0-9:, ]{1,40})\.?`)
+var tryAgain = lazyregexp.New(`try again ((?:at|in) [A-Za-z0-9:, ]{1,40})\.?`)
 
 // unwrap takes the message out of an API error that came as its JSON body.
 func unwrap(said string) string {

@@ -2,12 +2,12 @@ package codex
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // mapper turns the stdout of one run into events.
@@ -235,7 +235,7 @@ func (m *mapper) note(text, code string) {
 
 // retrying finds the count in an error that is a retry: "Reconnecting... 2/5
 // (cause)", "stream error: cause; retrying 2/5 in 400ms…" up to 0.4x.
-var retrying = regexp.MustCompile(`(?s)^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?$|^(?:stream error: )?(.*); retrying (\d+)/(\d+)`)
+var retrying = lazyregexp.New(`(?s)^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?$|^(?:stream error: )?(.*); retrying (\d+)/(\d+)`)
 
 // errorLine is a retry, or what a failed turn says next.
 func (m *mapper) errorLine(l *wireLine) { m.streamError(l.Message) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // How long Discover takes at most, however long the caller would wait, and the
@@ -124,12 +124,12 @@ func readSignIn(said string, code int) signIn {
 }
 
 var (
-	notLoggedIn = regexp.MustCompile(`(?i)not logged in`)
+	notLoggedIn = lazyregexp.New(`(?i)not logged in`)
 	// "API key configured - sk-proj-***12345", "Logged in using an API key - …"
-	keyLine   = regexp.MustCompile(`(?i)\bAPI key\b`)
-	maskedKey = regexp.MustCompile(`\*+[A-Za-z0-9_-]*([A-Za-z0-9_-]{4})\s`)
+	keyLine   = lazyregexp.New(`(?i)\bAPI key\b`)
+	maskedKey = lazyregexp.New(`\*+[A-Za-z0-9_-]*([A-Za-z0-9_-]{4})\s`)
 	// "Logged in using ChatGPT", "… access token", "… workload identity"
-	planLine = regexp.MustCompile(`Logged in using (ChatGPT|(a )?(personal )?access token|workload identity)`)
+	planLine = lazyregexp.New(`Logged in using (ChatGPT|(a )?(personal )?access token|workload identity)`)
 )
 
 // keyBilling shows of a key no more than its last four characters, and those

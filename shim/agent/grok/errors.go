@@ -3,11 +3,11 @@ package grok
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Fixes: the one command or action that cures a failure.
@@ -24,7 +24,7 @@ const (
 
 // cause is one way a turn, or grok itself, fails.
 type cause struct {
-	says    *regexp.Regexp // in what grok said, on stdout or stderr
+	says    *lazyregexp.Regexp // in what grok said, on stdout or stderr
 	code    string
 	message string // "" = grok's own words
 	fix     string
@@ -76,7 +76,7 @@ var deaths = []cause{
 	{re(`prompt.?file|prompt is empty|empty prompt|valid utf-8`), event.CodeBadRequest, "grok could not read its prompt file", ""},
 }
 
-func re(s string) *regexp.Regexp { return regexp.MustCompile(`(?is)` + s) }
+func re(s string) *lazyregexp.Regexp { return lazyregexp.New(`(?is)` + s) }
 
 // lostSession is how grok answers a session id that it does not know.
 var lostSession = re(`session does not exist|session not found|no (such )?session`)

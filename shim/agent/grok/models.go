@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/process"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // discoveryLimit is how long Discover takes, however long the caller would
@@ -113,11 +113,11 @@ func (l listing) billing(env []string) string {
 }
 
 var (
-	signedOutLine = regexp.MustCompile(`(?im)^you are not (authenticated|logged in|signed in)`)
-	planLine      = regexp.MustCompile(`(?im)^you are (logged|signed) in with `)
-	keyLine       = regexp.MustCompile(`(?im)^(you are using XAI_API_KEY|you are authenticated via deployment key|model '.*' is using its own API key)`)
-	presetLine    = regexp.MustCompile(`(?im)^default model: *(\S+)`)
-	modelLine     = regexp.MustCompile(`^\s*([*-])\s+(\S+)`)
+	signedOutLine = lazyregexp.New(`(?im)^you are not (authenticated|logged in|signed in)`)
+	planLine      = lazyregexp.New(`(?im)^you are (logged|signed) in with `)
+	keyLine       = lazyregexp.New(`(?im)^(you are using XAI_API_KEY|you are authenticated via deployment key|model '.*' is using its own API key)`)
+	presetLine    = lazyregexp.New(`(?im)^default model: *(\S+)`)
+	modelLine     = lazyregexp.New(`^\s*([*-])\s+(\S+)`)
 )
 
 func readListing(stdout string) listing {
@@ -163,7 +163,7 @@ func (g Grok) askModels(ctx context.Context, d agent.Discovery, name string, env
 }
 
 // versionNumber finds the number in "grok 1.0.6 (abc1234) [stable]".
-var versionNumber = regexp.MustCompile(`\b\d+\.\d+\.\d+\S*`)
+var versionNumber = lazyregexp.New(`\b\d+\.\d+\.\d+\S*`)
 
 func (g Grok) askVersion(ctx context.Context, d agent.Discovery) string {
 	stdout, _, err := g.ask(ctx, d, "version", d.Env, "--version")

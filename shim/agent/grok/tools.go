@@ -1,12 +1,12 @@
 package grok
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // tools keeps the tool calls of a run.
@@ -34,7 +34,7 @@ var editPaths = map[string]func(*toolInput) []string{
 func onePath(in *toolInput) []string { return []string{in.FilePath} }
 
 // patchHeader is a line of a patch that names a file.
-var patchHeader = regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\r\n]+?)[ \t]*\r?$`)
+var patchHeader = lazyregexp.New(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\r\n]+?)[ \t]*\r?$`)
 
 func patchPaths(patch string) []string {
 	var paths []string

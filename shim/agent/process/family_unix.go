@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // watchEvery is how often a living family is looked at: to remember members
@@ -225,7 +225,7 @@ func (f *Family) lostEnvironment(env []byte) bool {
 }
 
 // variableName are the names that every shell hands on.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func hasName(env []string, name string) bool {
 	switch name {
