@@ -40,8 +40,13 @@ check: # gofmt, vet and build on three systems, staticcheck
 	GOOS=darwin go build -o /dev/null ./...
 	go tool staticcheck ./...
 
-race: # all tests with the race detector; fewer random repositories and kills (-short)
-	go test -race -short $(TESTFLAGS) ./...
+# Not the packages that do one thing after another, nor the tests of the shim
+# that are about git or texts; of tables a sample (-short). Everything is in the
+# round without a network.
+RACE     := $(shell go list ./... 2>/dev/null | grep -vE '/(gitrepo|golden|testscripts|record|fixtures|scriptmodel|bench[a-z]*)$$')
+NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith)
+race: # what goes on at once, with the race detector
+	go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 
 # A network namespace of its own has nothing but lo, and that down: the tests
 # must neither reach anything nor need to. Without the right to make one the
