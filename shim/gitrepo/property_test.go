@@ -39,7 +39,7 @@ func TestProperties(t *testing.T) {
 
 // propertyRange reads the two variables.
 func propertyRange(t *testing.T) (first, count uint64) {
-	first, count = 1, 30
+	first, count = 1, 20
 	if testing.Short() {
 		count = 10
 	}
