@@ -482,6 +482,39 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// volta and mise put one program under the names of all: it goes by the name
+// it is called by.
+func TestOneProgramUnderManyNames(t *testing.T) {
+	m := newMachine(t)
+	shim := m.install("shim", `case "$(basename "$0")" in a) v=1.2.3;; b) v=4.5.6;; *) v=7.8.9;; esac
+if [ "$1" = --version ]; then echo "$v"; else echo "$(basename "$0")-model"; fi`)
+	path := func(name string) string { return filepath.Join(m.dir, "bin", name) }
+	for _, name := range []string{"a", "b", "old"} {
+		if err := os.Symlink(shim, path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := m.catalog(nil, "a", "b")
+	for range 2 { // asked, and remembered
+		for _, want := range []struct{ name, version string }{{"a", "1.2.3"}, {"b", "4.5.6"}} {
+			if v := c.Version(background(), path(want.name)); v != want.version {
+				t.Errorf("version of %s = %q, want %q", want.name, v, want.version)
+			}
+			if p := find(t, c.Providers(background(), "", false), want.name); ids(p) != want.name+"-model" {
+				t.Errorf("models of %s = %q", want.name, ids(p))
+			}
+		}
+	}
+	// The same agent found under another name, as after an update of --a-bin.
+	bin := "a"
+	o := m.catalog(func(o *Options) { o.LookPath = func(string) (string, error) { return path(bin), nil } }, "a")
+	for _, bin = range []string{"a", "old"} {
+		if got := ids(o.Providers(background(), "", false)[0]); got != bin+"-model" {
+			t.Errorf("found as %s: models %q", bin, got)
+		}
+	}
+}
+
 func TestVersionOfAHangingCLI(t *testing.T) {
 	m := newMachine(t)
 	path := m.install("a", `echo $$ >"$DIR/a.pid"; sleep 1000`)

@@ -24,11 +24,13 @@ const versionDeadline = 10 * time.Second
 // lastWord is what an adapter gets at its deadline to say why.
 const lastWord = 250 * time.Millisecond
 
-// fingerprint tells a binary from its next version.
+// fingerprint tells a binary from its next version, and from what the same
+// program is under another name: the links of volta and mise all lead to one.
 type fingerprint struct {
-	path  string // links resolved: installers switch a link
-	mtime int64  // ns since the epoch
-	size  int64  // bytes
+	called string // the path it is run by
+	path   string // links resolved: installers switch a link
+	mtime  int64  // ns since the epoch
+	size   int64  // bytes
 }
 
 func fingerprintOf(bin string) (fingerprint, error) {
@@ -40,7 +42,7 @@ func fingerprintOf(bin string) (fingerprint, error) {
 	if err != nil {
 		return fingerprint{}, errors.Wrapf(err, "find %s", bin)
 	}
-	return fingerprint{path: real, mtime: info.ModTime().UnixNano(), size: info.Size()}, nil
+	return fingerprint{called: bin, path: real, mtime: info.ModTime().UnixNano(), size: info.Size()}, nil
 }
 
 // discoveries numbers the markers of this process.
