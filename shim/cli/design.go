@@ -326,7 +326,10 @@ func (a *app) needGit(ctx context.Context, dir string) error {
 	}
 	git := gitrepo.StateOf(err)
 	err = errors.Newf("nothing can be undone here: %s", git.Detail)
-	if git.Fix != "" {
+	switch {
+	case git.State == "none": // a repository made now holds no run's change
+		err = errors.WithHint(err, "go to the folder of your project, or pass --repo DIR")
+	case git.Fix != "":
 		err = errors.WithHint(err, git.Fix)
 	}
 	return err
@@ -334,18 +337,23 @@ func (a *app) needGit(ctx context.Context, dir string) error {
 
 // undo takes back run id, or the last run that can be.
 func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
+	var last lastRun
 	if id == "" {
 		var err error
-		if id, err = lastUndoable(ctx, r); err != nil {
+		if last, err = lastUndoable(ctx, r); err != nil {
 			return err
 		}
+		id = last.ID
 	}
 	reply, err := r.undo(ctx, id)
 	var c *conflict
 	if errors.As(err, &c) {
-		err = errors.Wrapf(err, "run %s was not undone", id)
+		err = errors.Wrapf(err, "%s was not undone", named(id, last.Prompt))
 		if len(c.files) > 0 {
 			err = errors.Newf("%v:\n  %s", err, strings.Join(c.files, "\n  "))
+		}
+		if c.fix == "" && len(c.files) == 0 && last.earlier != "" {
+			c.fix = "to take an earlier one back, name it: slidewrite undo " + last.earlier
 		}
 		if c.fix != "" {
 			err = errors.WithHint(err, c.fix)
@@ -359,7 +367,10 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	if raw {
 		return json.NewEncoder(out).Encode(reply)
 	}
-	fmt.Fprintf(out, "undone: run %s, %s\n", id, count(len(reply.Files), "file"))
+	if last.passed != "" {
+		fmt.Fprintf(out, "passed over: %s\n", last.passed)
+	}
+	fmt.Fprintf(out, "undone: %s, %s\n", named(id, reply.Prompt), count(len(reply.Files), "file"))
 	for _, f := range reply.Files {
 		fmt.Fprintf(out, "  %s\n", printable(f))
 	}
@@ -373,21 +384,65 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	return out.err
 }
 
+// named is a run for people: its id and the first line of its prompt.
+func named(id, promptText string) string {
+	if promptText == "" {
+		return "run " + id
+	}
+	return fmt.Sprintf("run %s (%q)", id, oneLine(promptText, 60))
+}
+
+// lastRun is the newest run that an undo would take back.
+type lastRun struct {
+	run.Summary
+	passed  string // newer runs that changed nothing, "" = none
+	earlier string // the run before it that could be undone, "" = none
+}
+
 // lastUndoable is the newest run that an undo would take back. Undos are
-// passed over: undo twice takes two runs back.
-func lastUndoable(ctx context.Context, r runner) (string, error) {
+// passed over: undo twice takes two runs back. So are runs that changed
+// nothing, which is said.
+func lastUndoable(ctx context.Context, r runner) (last lastRun, err error) {
 	list, err := r.runs(ctx)
 	if err != nil {
-		return "", err
+		return last, err
 	}
-	none := errors.New("there is no run to undo in this repo")
+	var idle []run.Summary
+	undo := ""
 	for _, s := range list {
 		switch {
+		case s.Undoable && s.Kind != state.KindUndo && last.ID != "":
+			last.earlier = s.ID
+			return last, nil
 		case s.Undoable && s.Kind != state.KindUndo:
-			return s.ID, nil
-		case s.Undoable && len(errors.GetAllHints(none)) == 0:
-			none = errors.WithHintf(none, "to take the last undo back, name it: slidewrite undo %s", s.ID)
+			last.Summary, last.passed = s, changedNothing(idle)
+		case s.Undoable && undo == "":
+			undo = s.ID
+		case !s.Undoable && !s.Undone && s.Kind != state.KindUndo && s.State != state.Running:
+			idle = append(idle, s)
 		}
 	}
-	return "", none
+	if last.ID != "" {
+		return last, nil
+	}
+	err = errors.New("there is no run to undo in this repo")
+	if len(idle) > 0 {
+		err = errors.Newf("%v: %s", err, changedNothing(idle))
+	}
+	if undo != "" {
+		err = errors.WithHintf(err, "to take the last undo back, name it: slidewrite undo %s", undo)
+	}
+	return last, err
+}
+
+// changedNothing says in one line which runs, the newest first, left nothing
+// to undo.
+func changedNothing(runs []run.Summary) string {
+	switch len(runs) {
+	case 0:
+		return ""
+	case 1:
+		return named(runs[0].ID, runs[0].Prompt) + " changed nothing that could be undone"
+	}
+	return fmt.Sprintf("%s and %s before it changed nothing that could be undone", named(runs[0].ID, runs[0].Prompt), count(len(runs)-1, "run"))
 }

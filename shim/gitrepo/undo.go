@@ -20,8 +20,8 @@ var ErrGone = errors.New("the snapshots of this run are gone")
 // to other lines survive. With Committed, one commit "Undo: …" follows by the
 // rules of Commit. The index is touched by that commit alone.
 //
-// A *Refusal names the paths that overlap with later edits, and then nothing
-// was touched. ErrGone: the snapshots were dropped. What Undo did is itself a
+// A *Refusal names the paths that overlap with later edits, or none when the
+// change is no longer there, and then nothing was touched. ErrGone: the snapshots were dropped. What Undo did is itself a
 // change and is kept alive under req.RunID.
 func (r *Repo) Undo(ctx context.Context, req UndoRequest) (*UndoResult, error) {
 	if req.Record == nil {
@@ -126,6 +126,9 @@ func (u *undoer) compute(ctx context.Context) error {
 	if len(overlap) > 0 {
 		sort.Strings(overlap)
 		return u.overlapRefusal(overlap)
+	}
+	if len(u.target) == 0 {
+		return &Refusal{Message: "its change is no longer there: there is nothing to undo, and nothing was touched"}
 	}
 	u.plan(prints)
 	return nil
@@ -329,10 +332,6 @@ func (u *undoer) conclude(ctx context.Context) (*UndoResult, error) {
 	if !u.intent.Committed {
 		return result, nil
 	}
-	if len(change.Files) == 0 {
-		result.CommitRefused = &Refusal{Message: "nothing left to commit: the change was taken back already", Fix: "git status"}
-		return result, nil
-	}
 	result.Commit, err = u.commit(ctx, change)
 	if errors.As(err, &result.CommitRefused) {
 		return result, nil
@@ -362,8 +361,11 @@ func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, err
 		return nil, err
 	}
 	if only == nil {
+		if lacks, err := u.headLacksIt(ctx); lacks || err != nil {
+			return nil, err
+		}
 		return nil, &Refusal{
-			Message: "the commit of run " + u.intent.Of + " is not in the history of HEAD: the files are back, but nothing was committed",
+			Message: "the commit of run " + u.intent.Of + " is not in the history of HEAD",
 			Fix:     "look at `git status` and commit what you want",
 		}
 	}
@@ -371,6 +373,22 @@ func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, err
 		RunID: u.req.RunID, Change: change, Message: u.intent.Message,
 		AsUser: u.intent.AsUser, Verify: u.intent.Verify, Record: u.recordCommit,
 	}, only)
+}
+
+// headLacksIt tells whether HEAD holds what the undo wrote: after a reset there
+// is nothing to commit.
+func (u *undoer) headLacksIt(ctx context.Context) (bool, error) {
+	head, err := u.r.head(ctx)
+	if err != nil {
+		return false, err
+	}
+	differ, err := u.r.differences(ctx, head.treeish(u.intent.Tree), u.intent.Tree)
+	for path := range u.target {
+		if _, ok := differ[path]; ok {
+			return false, err
+		}
+	}
+	return err == nil, err
 }
 
 // runTrailer names the run in the message of its commit.

@@ -365,13 +365,51 @@ func TestUndoUncommitted(t *testing.T) {
 // TestUndoCommitRefused: the files are back though no commit is possible.
 func TestUndoCommitRefused(t *testing.T) {
 	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	run.commitRun()
+	r.git("commit", "-q", "--amend", "-m", "under another name")
+	head := r.git("rev-parse", "HEAD")
+	result := run.undo()
+	if result.CommitRefused == nil {
+		t.Fatalf("committed: %+v", result.Commit)
+	}
+	equal(t, "message", result.CommitRefused.Message, "the commit of run r1 is not in the history of HEAD")
+	equal(t, "a.txt", r.read("a.txt"), "a\n")
+	equal(t, "HEAD", r.git("rev-parse", "HEAD"), head)
+	r.clean()
+}
+
+// TestUndoAfterReset: the commit is gone and the files are not: they are taken
+// back, and there is nothing to commit.
+func TestUndoAfterReset(t *testing.T) {
+	t.Parallel()
+	r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
+	run := r.begin()
+	r.write("a.txt", "agent\n")
+	run.commitRun()
+	r.git("reset", "-q", "HEAD~1")
+	head := r.git("rev-parse", "HEAD")
+	result := run.undo()
+	equal(t, "commit", result.Commit, nil)
+	equal(t, "refused", result.CommitRefused, nil)
+	equal(t, "a.txt", r.read("a.txt"), "a\n")
+	equal(t, "HEAD", r.git("rev-parse", "HEAD"), head)
+	r.clean()
+}
+
+// TestUndoOfWhatIsNoLongerThere: nothing is touched, whoever took it back.
+func TestUndoOfWhatIsNoLongerThere(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
-		later   func(r *testRepo)
-		message string
+		committed bool
+		later     func(r *testRepo)
 	}{
-		"the run's commit was reset away": {func(r *testRepo) { r.git("reset", "-q", "HEAD~1") }, "the commit of run r1 is not in the history of HEAD: the files are back, but nothing was committed"},
-		"taken back by hand":              {func(r *testRepo) { r.write("a.txt", "a\n") }, "nothing left to commit: the change was taken back already"},
-		"reverted by git":                 {func(r *testRepo) { r.git("revert", "--no-edit", "HEAD") }, "nothing left to commit: the change was taken back already"},
+		"reset away":         {true, func(r *testRepo) { r.git("reset", "-q", "--hard", "HEAD~1") }},
+		"taken back by hand": {true, func(r *testRepo) { r.write("a.txt", "a\n") }},
+		"reverted by git":    {true, func(r *testRepo) { r.git("revert", "--no-edit", "HEAD") }},
+		"checked out":        {false, func(r *testRepo) { r.git("checkout", "-q", "a.txt") }},
 	} {
 		if !sampled(name) {
 			continue
@@ -381,15 +419,15 @@ func TestUndoCommitRefused(t *testing.T) {
 			r := newRepoWith(t, map[string]string{"a.txt": "a\n"})
 			run := r.begin()
 			r.write("a.txt", "agent\n")
-			run.commitRun()
+			if row.committed {
+				run.commitRun()
+			} else {
+				run.request()
+			}
 			row.later(r)
 			head := r.git("rev-parse", "HEAD")
-			result := run.undo()
-			if result.CommitRefused == nil {
-				t.Fatalf("committed: %+v", result.Commit)
-			}
-			equal(t, "message", result.CommitRefused.Message, row.message)
-			equal(t, "a.txt", r.read("a.txt"), "a\n")
+			refused := run.undoRefused()
+			equal(t, "message", refused.Message, "its change is no longer there: there is nothing to undo, and nothing was touched")
 			equal(t, "HEAD", r.git("rev-parse", "HEAD"), head)
 			r.clean()
 		})

@@ -19,13 +19,17 @@ type UndoReply struct {
 	Files []string `json:"files"` // paths taken back
 	SHA   string   `json:"sha"`   // abbreviated, "" when nothing was committed
 
+	Of     string `json:"of"`     // the run that was taken back
+	Prompt string `json:"prompt"` // what that run had been asked
+
 	// CommitError says why the files were taken back but not committed.
 	CommitError string `json:"commitError,omitempty"`
 }
 
 // Undo takes the change of a run back, as a run of its own. It fails with
 // *BusyError, ErrNotFound, gitrepo.ErrGone, or *gitrepo.Refusal with the
-// paths that stand in the way: then nothing was touched.
+// paths that stand in the way, or none when its change is no longer there:
+// then nothing was touched.
 func (m *Manager) Undo(ctx context.Context, id string) (UndoReply, error) {
 	_ = m.Recover(ctx) // what keeps it from the lock keeps us from it, too
 	rec, err := m.stored(id)
@@ -171,7 +175,7 @@ func (r *Run) undo(ctx context.Context, rec state.Record) (UndoReply, error) {
 		return fail(commitErr)
 	}
 	// From here on the files are taken back, whatever became of the commit.
-	reply := UndoReply{ID: r.id, Files: []string{}}
+	reply := UndoReply{ID: r.id, Files: []string{}, Of: rec.ID, Prompt: rec.Prompt}
 	for _, f := range res.Change.Files {
 		reply.Files = append(reply.Files, changedFile(f).Path)
 	}
