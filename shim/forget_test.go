@@ -147,7 +147,7 @@ func TestForgetWhileARunIsOn(t *testing.T) {
 	refs := runRefs(s)
 	f, err := forget(s, s.Repo)
 	var busy *run.BusyError
-	if !errors.As(err, &busy) || busy.Prompt != "take your time" || busy.RunID != newest(s).ID || busy.StartedAt.IsZero() || f != (run.Forgotten{}) {
+	if !errors.As(err, &busy) || busy.Prompt != "take your time" || busy.RunID != newest(s).ID || busy.StartedAt.IsZero() || f.Runs+f.Refs != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if got := runRefs(s); !slices.Equal(got, refs) || len(refs) != 2 {
@@ -189,7 +189,7 @@ func TestForgetAfterAKilledUndo(t *testing.T) {
 
 	// As long as git does not work here, it stays as it is.
 	f, err := forget(s, s.Repo, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1")
-	if err == nil || !strings.Contains(err.Error(), "could not be finished or rolled back, so it is kept") || !strings.Contains(run.Hint(err), "safe.directory") || f != (run.Forgotten{Runs: 1}) {
+	if err == nil || !strings.Contains(err.Error(), "could not be finished or rolled back, so it is kept") || !strings.Contains(run.Hint(err), "safe.directory") || f.Runs != 1 || f.Refs != 0 {
 		t.Fatalf("%+v, %v (%s)", f, err, run.Hint(err))
 	}
 	if _, err := os.Stat(filepath.Join(s.Repo, ".git", "index.lock")); err != nil {
@@ -232,7 +232,7 @@ func TestForgetKeepsWhatCannotBeFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := forget(s, s.Repo)
-	if err == nil || !strings.Contains(err.Error(), "what run half-1 had begun") || !strings.Contains(run.Hint(err), "once more: slidewrite forget") || f != (run.Forgotten{Runs: 2, Refs: 2}) {
+	if err == nil || !strings.Contains(err.Error(), "what run half-1 had begun") || !strings.Contains(run.Hint(err), "once more: slidewrite forget") || f.Runs != 2 || f.Refs != 2 {
 		t.Errorf("%+v, %v (%s)", f, err, run.Hint(err))
 	}
 	wantPaths(t, runRefs(s), "half-1")
@@ -260,7 +260,7 @@ func TestForgetWithoutGit(t *testing.T) {
 	s, _ := ran(t, edit, nil, ask())
 	f, err := forget(s, s.Repo, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1")
 	if err == nil || !strings.HasPrefix(err.Error(), "the refs under refs/slidewrite/runs, if there are any, are left: ") ||
-		!strings.Contains(err.Error(), "git does not trust this repository") || !strings.Contains(run.Hint(err), "safe.directory") || f != (run.Forgotten{Runs: 1}) {
+		!strings.Contains(err.Error(), "git does not trust this repository") || !strings.Contains(run.Hint(err), "safe.directory") || f.Runs != 1 || f.Refs != 0 {
 		t.Errorf("%+v, %v (%s)", f, err, run.Hint(err))
 	}
 	noTrace(s, "hello to goodbye")

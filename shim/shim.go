@@ -2,12 +2,14 @@ package shim
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -126,7 +128,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 		Environ: cfg.Environ, LookPath: agents.LookPath, Version: s.catalog.Version,
 		KeepEnv: cfg.KeepEnv, Model: cfg.Model, UseSkills: cfg.UseSkills, NoProjectSettings: cfg.NoProjectSettings,
 		MCP: cfg.MCP, MaxTurns: cfg.MaxTurns, RunTimeout: cfg.RunTimeout, CommitVerify: cfg.CommitVerify, CommitAsUser: cfg.CommitAuthor == "user",
-		Timing: cfg.Timing, Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
+		Self: s.self, Timing: cfg.Timing, Log: cfg.Log, Debug: writer(cfg.Debug, cfg.Log), Wire: writer(cfg.DebugWire, cfg.Log), Now: cfg.Now,
 	})
 	s.handler = server.New(s.serverOptions())
 	return s, nil
@@ -297,6 +299,26 @@ func (s *Shim) Serve(ctx context.Context) error {
 // lastWords is how long clients have to read the end of their streams at
 // shutdown.
 const lastWords = 2 * time.Second
+
+// self names a shim that listens, for clients that hear of its troubles.
+func (s *Shim) self() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return ""
+	}
+	return fmt.Sprintf("the shim at http://%s (pid %d)", s.listener.Addr(), os.Getpid())
+}
+
+// Others are the other shims that serve this repository, the one started last
+// first.
+func (s *Shim) Others() []state.Shim {
+	shims, err := s.store.ShimsOf(s.store.Top())
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(shims, func(sh state.Shim) bool { return sh.PID == os.Getpid() })
+}
 
 // Close stops all runs and waits until nothing of them is left.
 func (s *Shim) Close() error {

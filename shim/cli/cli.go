@@ -99,6 +99,7 @@ func (a *app) root() *urfave.Command {
 		Commands: []*urfave.Command{
 			a.serveCommand(),
 			a.designCommand(),
+			a.stopCommand(),
 			a.undoCommand(),
 			a.forgetCommand(),
 			a.demoCommand(),
@@ -227,10 +228,53 @@ var errQuit = errors.WithHint(errors.New("quit before everything was stopped"),
 // unknownCommand names the nearest command.
 func unknownCommand(root *urfave.Command, name string) error {
 	fix := "slidewrite --help lists the commands"
-	if s := urfave.SuggestCommand(root.Commands, name); s != "" && s != "help" && s != "h" {
+	var names []string
+	for _, c := range root.Commands {
+		if c.Name != "forget" { // a guess must not wipe anything
+			names = append(names, c.Name)
+		}
+	}
+	if s := nearest(name, names); s != "" {
 		fix = fmt.Sprintf("did you mean slidewrite %s? %s", s, fix)
 	}
 	return usage(fix, "unknown command %q", name)
+}
+
+// nearest is the word that name is a slip of the finger for, "" when none is
+// close enough to be worth a guess: two letters off at most, and not half of it.
+func nearest(name string, words []string) string {
+	best, least := "", 3
+	for _, w := range words {
+		if d := distance(name, w); d < least && 2*d < len(w) {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be put in, taken out, replaced or
+// swapped with the next one to make b of a.
+func distance(a, b string) int {
+	row := func() []int { return make([]int, len(b)+1) }
+	before, last, now := row(), row(), row()
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		now[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := last[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			now[j] = min(last[j]+1, now[j-1]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				now[j] = min(now[j], before[j-2]+1)
+			}
+		}
+		before, last, now = last, now, before
+	}
+	return last[len(b)]
 }
 
 // noArguments refuses positional arguments.

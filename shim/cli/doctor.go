@@ -86,18 +86,31 @@ func (a *app) doctor(ctx context.Context, config shim.Config, asJSON bool) error
 	return nil
 }
 
-// tryListen listens as serve would, for a moment. running tells of the shim of
-// this repo that does so already.
+// tryListen listens as serve would, for a moment. running names the shims of
+// this repo, beside what serve would do.
 func (a *app) tryListen(c shim.Config) (running string, err error) {
-	if own, ok := a.ownShim(c); ok {
-		return fmt.Sprintf("slidewrite already runs for this repo at http://%s (pid %d)", dialable(own.Addr), own.PID), nil
+	if shims := a.ownShims(c); len(shims) > 0 {
+		running = alsoServes(shims)
+	}
+	if _, ok := a.ownShim(c); ok {
+		return running, nil
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(c.Bind, strconv.Itoa(c.Port)))
 	if err != nil {
 		return "", a.cannotListen(c, err)
 	}
-	return "", l.Close()
+	switch {
+	case running == "":
+	case c.Port == 0:
+		running = "serve picks a free one; " + running
+	default:
+		running = strconv.Itoa(c.Port) + " is free; " + running
+	}
+	return running, l.Close()
 }
+
+// maxDetail is how much of a detail a person gets to read, in characters.
+const maxDetail = 400
 
 // tellResult prints results as aligned lines, a fix below what it cures.
 func tellResult(w io.Writer, colour bool, checks []doctor.Check) func(doctor.Result) {
@@ -109,7 +122,7 @@ func tellResult(w io.Writer, colour bool, checks []doctor.Check) func(doctor.Res
 	styles := map[doctor.Status]string{doctor.OK: green, doctor.Warning: yellow, doctor.Problem: red}
 	return func(r doctor.Result) {
 		status := paint(styles[r.Status], fmt.Sprintf("%-7s", r.Status))
-		fmt.Fprintf(w, "%-*s  %s  %s\n", width, r.Name, status, printable(r.Detail))
+		fmt.Fprintf(w, "%-*s  %s  %s\n", width, r.Name, status, printable(oneLine(r.Detail, maxDetail)))
 		if r.Fix != "" {
 			fmt.Fprintf(w, "%-*s  fix: %s\n", width+len("  problem"), "", printable(r.Fix))
 		}

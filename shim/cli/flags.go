@@ -49,7 +49,7 @@ var tokenFlag = flagSpec{name: "token", says: "the bearer `token`, or @FILE hold
 // they do themselves.
 var commitFlags = []flagSpec{
 	{name: "commit-verify", kind: toggle, says: "run the repo's commit hooks on the per-run commit"},
-	{name: "commit-author", value: "slidewrite", says: "`whose` name is on the commits: slidewrite or user"},
+	{name: "commit-author", value: "slidewrite", says: "`AUTHOR` of the commits: slidewrite or user"},
 }
 
 // runFlags shape a run: serve has them, and design for a run of its own.
@@ -63,10 +63,10 @@ var runFlags = slices.Concat([]flagSpec{
 	{name: "codex-home", says: "`folder` that codex gets as CODEX_HOME; without it codex's own"},
 	{name: "grok-home", says: "`folder` that grok gets as GROK_HOME; without it grok's own"},
 	{name: "max-turns", value: "40", says: "claude and grok: model calls a run may make, `N` of them"},
-	{name: "run-timeout", says: "stop a run this `long` after its start, for example 90s, 10m or 1h30m"},
+	{name: "run-timeout", says: "stop a run `DURATION` after its start, for example 90s, 10m or 1h30m"},
 }, commitFlags, []flagSpec{
 	{name: "keep-env", kind: toggle, says: "do not take API keys and the like out of the agent's environment"},
-	{name: "mcp", value: "project", says: "`which` MCP servers the agent may use: project, or none (claude only)"},
+	{name: "mcp", value: "project", says: "MCP servers the agent may use: `project|none` (none: claude only)"},
 	{name: "no-project-settings", kind: toggle, says: "claude: do not load the repo's own settings (hooks, env)"},
 })
 
@@ -82,7 +82,7 @@ var serveFlags = []flagSpec{
 
 // designFlags are further flags of design.
 var designFlags = []flagSpec{
-	{name: "provider", value: "anthropic", says: "`who` does the work: anthropic, openai or grok"},
+	{name: "provider", value: "anthropic", says: "`PROVIDER` that does the work: anthropic, openai or grok"},
 	{name: "effort", says: "reasoning `effort`; without it the model's default"},
 	{name: "resume", says: "continue the session with this `UUID`"},
 	{name: "json", kind: toggle, says: "print the raw events, one JSON object a line"},
@@ -223,8 +223,14 @@ func badFlag(_ context.Context, cmd *urfave.Command, err error, _ bool) error {
 	}
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, sayUnknown); ok {
-		if s := urfave.SuggestFlag(cmd.Flags, name, false); s != "" {
-			help = fmt.Sprintf("did you mean %s? %s", s, help)
+		var names []string
+		for _, f := range cmd.Flags {
+			if f.Names()[0] != "all" { // a guess must not wipe anything
+				names = append(names, f.Names()[0])
+			}
+		}
+		if s := nearest(name, names); s != "" {
+			help = fmt.Sprintf("did you mean --%s? %s", s, help)
 		}
 		return usage(help, "unknown flag --%s", name)
 	}

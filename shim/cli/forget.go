@@ -29,8 +29,8 @@ func (a *app) forgetCommand() *urfave.Command {
 		// No variable for --all: how much is wiped is said, not set.
 		Flags: append(a.flags(repoFlag, jsonFlag), &urfave.BoolFlag{Name: "all", Usage: "every repo that has anything stored, also those that are gone"}),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
-			if err := noArguments(cmd); err != nil {
-				return err
+			if cmd.Args().Present() {
+				return usage("slidewrite forget --help says what it wipes", "single runs cannot be forgotten, got %q: forget wipes all runs of a repo", cmd.Args().First())
 			}
 			all, repo := cmd.Bool("all"), cmd.String("repo")
 			if all && cmd.IsSet("repo") && !a.fromEnv["repo"] {
@@ -62,7 +62,9 @@ type wiper struct {
 	*app
 	out    *output
 	json   bool
-	runs   int // wiped in all
+	every  bool // repo: of those of which nothing was stored, nothing is said
+	said   bool // something was wiped
+	undos  int  // wiped runs that could have been undone
 	failed bool
 }
 
@@ -89,13 +91,15 @@ func (w *wiper) one(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := w.wipe(ctx, store)
+	f, err := w.wipe(ctx, store, dir)
+	w.undos += f.Undoable
 	w.say(forgotten{Repo: store.Top(), Runs: f.Runs, Refs: f.Refs}, err)
 	return w.result()
 }
 
 // all wipes every repo of the state directory.
 func (w *wiper) all(ctx context.Context) error {
+	w.every = true
 	dir, err := state.DefaultDir(w.Environ)
 	if err != nil {
 		return err
@@ -119,7 +123,7 @@ func (w *wiper) all(ctx context.Context) error {
 		}
 		w.say(f, err)
 	}
-	if len(known) == 0 && !w.json {
+	if !w.said && !w.failed && !w.json {
 		fmt.Fprintln(w.out, "nothing was stored")
 	}
 	if err := all.Sweep(time.Now()); err != nil {
@@ -136,7 +140,11 @@ func (w *wiper) known(ctx context.Context, all *state.All, k state.Known) (runs,
 		top, topErr := gitrepo.TopOf(k.Path)
 		store, openErr := w.store(shim.Config{}, k.Path)
 		if topErr == nil && openErr == nil && top == k.Path {
-			f, err := w.wipe(ctx, store)
+			f, err := w.wipe(ctx, store, k.Path)
+			w.undos += f.Undoable
+			if err == nil {
+				err = all.Drop(k)
+			}
 			return f.Runs, f.Refs, err
 		}
 		cannot = errors.Wrap(openErr, "the refs under refs/slidewrite/runs, if there are any, are left")
@@ -144,23 +152,25 @@ func (w *wiper) known(ctx context.Context, all *state.All, k state.Known) (runs,
 	runs, err = all.Forget(k)
 	var held *state.Held
 	if errors.As(err, &held) {
-		err = busyWith(held.RunID, held.Prompt, held.StartedAt)
+		err = busyWith(held.RunID, held.Prompt, held.StartedAt, repoArg(k.Path))
 	}
 	return runs, 0, errors.CombineErrors(err, cannot)
 }
 
 // wipe wipes the repo of a store, also while a shim serves it: the lock keeps
-// its runs away, and it looks into the ledger for those it remembers.
-func (w *wiper) wipe(ctx context.Context, store *state.Store) (run.Forgotten, error) {
+// its runs away, and it looks into the ledger for those it remembers. at is
+// the repo as a command line names it.
+func (w *wiper) wipe(ctx context.Context, store *state.Store, at string) (run.Forgotten, error) {
 	m := run.NewManager(run.Options{Dir: store.Top(), Store: store, Environ: w.Environ, Log: w.Stderr})
 	f, err := m.Forget(ctx)
-	return f, busy(err)
+	return f, busy(err, repoArg(at))
 }
 
 // say tells what was wiped of one repo; err is why something is left.
 func (w *wiper) say(f forgotten, err error) {
-	w.runs += f.Runs
+	w.said = w.said || f.Runs+f.Refs > 0
 	switch {
+	case w.every && err == nil && f.Runs+f.Refs == 0:
 	case w.json:
 		if err != nil {
 			f.Error, f.Fix = err.Error(), run.Hint(err)
@@ -194,7 +204,7 @@ func (w *wiper) fail(err error) {
 
 // result ends the command.
 func (w *wiper) result() error {
-	if w.runs > 0 && !w.json {
+	if w.undos > 0 && !w.json {
 		fmt.Fprintln(w.out, "What these runs changed stays, and can no longer be undone by slidewrite.")
 	}
 	if w.out.err != nil {

@@ -4,18 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 )
 
 // local carries runs out in this process.
-type local struct{ shim *shim.Shim }
+type local struct {
+	shim *shim.Shim
+	at   string // flag that says which repo it is, see repoArg
+}
 
 func (l local) close() error { return l.shim.Close() }
 
@@ -26,7 +31,7 @@ func (l local) design(ctx context.Context, body designBody) (stream, error) {
 	}
 	r, err := l.shim.Runs().Start(ctx, req)
 	if err != nil {
-		return nil, busy(err)
+		return nil, busy(err, l.at)
 	}
 	return &localStream{runs: l.shim.Runs(), run: r, events: r.Follow(0)}, nil
 }
@@ -42,7 +47,7 @@ func (l local) undo(ctx context.Context, id string) (run.UndoReply, error) {
 	case errors.Is(err, run.ErrNotFound):
 		return reply, noSuchRun(id)
 	}
-	return reply, busy(err)
+	return reply, busy(err, l.at)
 }
 
 // decode reads the body as the shim does.
@@ -65,16 +70,17 @@ func (s *localStream) next(ctx context.Context) ([]run.Frame, error) { return s.
 
 func (s *localStream) stop(context.Context) error { return s.runs.Stop(s.run.ID(), "user") }
 
-// busy names the run that holds the repository; other errors stay.
-func busy(err error) error {
+// busy names the run that holds the repository, and the command that stops it
+// (at: see repoArg); other errors stay.
+func busy(err error, at string) error {
 	var b *run.BusyError
 	if !errors.As(err, &b) {
 		return err
 	}
-	return busyWith(b.RunID, b.Prompt, b.StartedAt)
+	return busyWith(b.RunID, b.Prompt, b.StartedAt, at)
 }
 
-func busyWith(id, promptText string, started time.Time) error {
+func busyWith(id, promptText string, started time.Time, at string) error {
 	what := "another run"
 	if id != "" {
 		what = fmt.Sprintf("run %s", id)
@@ -85,9 +91,31 @@ func busyWith(id, promptText string, started time.Time) error {
 	if !started.IsZero() {
 		what += ", started " + started.Local().Format("15:04:05") + ","
 	}
-	return errors.WithHint(errors.Newf("%s is still going on in this repo", what),
-		"wait until it has ended, or stop it where it was started: Ctrl-C in that terminal, Stop in that panel")
+	fix := "wait until it has ended"
+	if id != "" {
+		fix += fmt.Sprintf(", or stop it: slidewrite stop %s%s", at, id)
+	}
+	return errors.WithHint(errors.Newf("%s is still going on in this repo", what), fix)
 }
+
+// repoArg says in a command line which repository is meant: nothing for the one
+// of the current folder.
+func repoArg(dir string) string {
+	if dir == "" || dir == "." {
+		return ""
+	}
+	return "--repo " + quoted(dir) + " "
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = lazyregexp.New(`^[\w./:~+=@%-]+$`)
 
 func noSuchRun(id string) error {
 	return errors.WithHint(errors.Newf("there is no run %q in this repo", id), "leave it out to undo the last run")

@@ -16,9 +16,9 @@ import (
 
 // recordFlags are the flags of record.
 var recordFlags = []flagSpec{
-	{name: "agent", value: "claude", says: "`which` agent's CLI it is"},
+	{name: "agent", value: "claude", says: "`AGENT` whose CLI it is"},
 	{name: "bin", says: "the real CLI, a `path`"},
-	{name: "run", says: "record the scenarios whose name matches this `regexp`; without it all of them"},
+	{name: "run", env: "SLIDEWRITE_RECORD_RUN", says: "record the scenarios whose name matches this `regexp`; without it all of them"},
 	{name: "out", value: "fakeagents/fixtures", says: "the fixtures' `folder`"},
 }
 

@@ -24,6 +24,7 @@ type remote struct {
 	base  string // http://127.0.0.1:4040
 	token string
 	http  *http.Client
+	at    string // flag that says which repo it is, see repoArg
 }
 
 func (r *remote) close() error {
@@ -75,17 +76,17 @@ func (r *remote) do(ctx context.Context, path string, body any, header ...string
 		return res, nil
 	}
 	defer res.Body.Close()
-	return nil, readRefusal(res)
+	return nil, readRefusal(res, r.at)
 }
 
-func readRefusal(res *http.Response) error {
+func readRefusal(res *http.Response, at string) error {
 	e := &refused{status: res.StatusCode}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(e); err != nil || e.Message == "" {
 		e.Message = "the shim answered " + res.Status
 	}
 	switch {
 	case e.Code == "busy":
-		return busyWith(e.Run.ID, e.Run.Prompt, e.Run.StartedAt)
+		return busyWith(e.Run.ID, e.Run.Prompt, e.Run.StartedAt, at)
 	case e.Code == "conflict":
 		return &conflict{message: e.Message, fix: e.Fix, files: e.Files}
 	case e.Code == "unauthorized":

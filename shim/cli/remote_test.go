@@ -255,14 +255,14 @@ func TestUndoPicksTheLastOne(t *testing.T) {
 				json.NewEncoder(w).Encode(map[string]any{"error": "later edits overlap", "code": "conflict", "fix": "edit by hand", "files": []string{"a", "b c"}})
 				return
 			}
-			fmt.Fprint(w, `{"id":"r6","files":["a","b"],"sha":"abc1234"}`)
+			fmt.Fprint(w, `{"id":"r6","files":["a","b"],"sha":"abc1234","of":"r2","prompt":"make it green"}`)
 		},
 	})
 	a, stdout, stderr := testApp(nil)
 	if err := a.undo(t.Context(), r, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if want := "undone: run r2, 2 files\n  a\n  b\ncommitted abc1234\nto get it back: slidewrite undo r6\n"; undone != "r2" || stdout.String() != want {
+	if want := "passed over: run r4 changed nothing that could be undone\nundone: run r2 (\"make it green\"), 2 files\n  a\n  b\ncommitted abc1234\nto get it back: slidewrite undo r6\n"; undone != "r2" || stdout.String() != want {
 		t.Errorf("undid %s and printed\n%swant\n%s", undone, stdout, want)
 	}
 	if code := a.report(a.undo(t.Context(), r, "r1", false)); code != exitFailed {

@@ -78,11 +78,16 @@ func (a *app) runner(ctx context.Context, config shim.Config, cmd *urfave.Comman
 	if err != nil {
 		return nil, err
 	}
+	at := repoArg(config.Repo)
 	if !served {
-		return local{s}, nil
+		return local{s, at}, nil
 	}
-	r := &remote{base: "http://" + dialable(running.Addr), token: s.Token(), http: &http.Client{Transport: &http.Transport{}}}
-	return r, s.Close()
+	return newRemote(running, s.Token(), at), s.Close()
+}
+
+// newRemote speaks to a running shim.
+func newRemote(running state.Shim, token, at string) *remote {
+	return &remote{base: "http://" + dialable(running.Addr), token: token, http: &http.Client{Transport: &http.Transport{}}, at: at}
 }
 
 // shimDecides are the flags that a shim decides for all its runs; a request

@@ -32,7 +32,7 @@ func (a *app) serveCommand() *urfave.Command {
 		Name:        "serve",
 		Usage:       "run the shim for a repo (the default command)",
 		UsageText:   "slidewrite [serve] [flags]",
-		Description: "Every flag has an environment variable, named in brackets; the flag wins. A variable of an on/off flag takes 1, true, 0 or false.",
+		Description: "Several may serve one repo (--port 0): one run at a time in all of them, and each names the others. Every flag has an environment variable, named in brackets; the flag wins. A variable of an on/off flag takes 1, true, 0 or false.",
 		Flags:       a.flags(slices.Concat([]flagSpec{repoFlag}, serveFlags, runFlags)...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
 			if err := noArguments(cmd); err != nil {
@@ -94,9 +94,22 @@ func (a *app) greet(serving context.Context, s *shim.Shim) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return // it is being stopped already
 	}
-	a.line("project", "%s", project(facts.Project, facts.Git))
+	others := s.Others()
+	cure := ""
 	if facts.Git.Fix != "" {
-		a.line("", "%s: %s", facts.Git.Detail, facts.Git.Fix)
+		cure = facts.Git.Detail + ": " + facts.Git.Fix
+	}
+	switch {
+	case cure == "":
+		a.line("project", "%s", project(facts.Project, facts.Git))
+	case len(others) == 0:
+		a.line("project", "%s", project(facts.Project, facts.Git))
+		a.line("", "%s", cure)
+	default: // eight lines are enough
+		a.line("project", "%s; %s", project(facts.Project, facts.Git), cure)
+	}
+	if len(others) > 0 {
+		a.line("beside", "%s; one run at a time in all of them", alsoServes(others))
 	}
 	for _, p := range facts.Agents {
 		if p.Enabled {
@@ -110,10 +123,22 @@ func (a *app) greet(serving context.Context, s *shim.Shim) {
 	debug.FreeOSMemory() // what only the start needed; an idle shim stays small
 }
 
+// alsoServes names shims that serve this repository.
+func alsoServes(shims []state.Shim) string {
+	var at []string
+	for _, sh := range shims {
+		at = append(at, fmt.Sprintf("http://%s (pid %d)", dialable(sh.Addr), sh.PID))
+	}
+	return "slidewrite already runs for this repo at " + strings.Join(at, ", ")
+}
+
 // project is the folder's name and where its repository stands.
 func project(name string, git gitrepo.State) string {
 	switch git.State {
 	case "none", "unsafe", "bare":
+		if git.Broken {
+			return name + " (no run can work)"
+		}
 		return name + " (no git: no change list, commit or undo)"
 	case "detached":
 		name += " on a detached HEAD"
@@ -178,6 +203,23 @@ func (a *app) ownShim(c shim.Config) (state.Shim, bool) {
 	}
 	holder, ok := store.ShimOnPort(c.Port)
 	return holder, ok && holder.Repo == store.Top()
+}
+
+// ownShims are the shims of the same repository, whatever their ports.
+func (a *app) ownShims(c shim.Config) []state.Shim {
+	top, err := gitrepo.TopOf(c.Repo)
+	if err != nil {
+		return nil
+	}
+	store, err := a.store(c, top)
+	if err != nil {
+		return nil
+	}
+	shims, err := store.ShimsOf(top)
+	if err != nil {
+		return nil
+	}
+	return shims
 }
 
 // portHolder says who has the port, as " by pid 123 (slidewrite for ../other)",

@@ -41,12 +41,9 @@ const (
 type Result struct {
 	Name   string `json:"name"` // of the check
 	Status Status `json:"status"`
-	Detail string `json:"detail"` // one line, at most maxDetail characters
+	Detail string `json:"detail"` // one line, whole: who prints it may cut it
 	Fix    string `json:"fix"`    // what cures it, "" when nothing has to be done or can be
 }
-
-// maxDetail is how long a detail may be: two lines of 60 characters.
-const maxDetail = 120
 
 // Check is one row of the table.
 type Check struct {
@@ -63,8 +60,8 @@ type Options struct {
 	Token    string   // the token that was given, "" = the repository's own
 
 	Port int // 0 = any
-	// Listen tries to listen as serve would. running tells of the shim of this
-	// very repository that has the port already; err carries its fix.
+	// Listen tries to listen as serve would. running tells of the shims of this
+	// very repository, one of which may have the port; err carries its fix.
 	Listen func() (running string, err error)
 
 	Agents   []agent.Agent
@@ -121,7 +118,7 @@ func Run(ctx context.Context, checks []Check, tell func(Result)) bool {
 	ok := true
 	for i, c := range checks {
 		r := await(ctx, results[i])
-		r.Name, r.Detail = c.Name, clip(r.Detail)
+		r.Name, r.Detail = c.Name, line(r.Detail)
 		ok = ok && r.Status != Problem
 		tell(r)
 	}
@@ -144,14 +141,8 @@ func await(ctx context.Context, result <-chan Result) Result {
 	}
 }
 
-// clip makes s one line of at most maxDetail characters.
-func clip(s string) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > maxDetail {
-		return string(r[:maxDetail-1]) + "…"
-	}
-	return string(r)
-}
+// line makes s one line.
+func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // failed is the result of a check that met an error: its hint is the fix, else
 // the one given.

@@ -16,6 +16,9 @@ var (
 	ErrUnsafe = errors.New("git does not trust this repository")
 	// ErrBare: a repository without a working tree.
 	ErrBare = errors.New("a bare repository has no working tree")
+	// ErrNoGit: there is no git program. No run works: nobody would see what it
+	// changes.
+	ErrNoGit = errors.New("git is not installed or not on PATH")
 )
 
 // Head is where HEAD stood.
@@ -32,6 +35,7 @@ type State struct {
 	Hooks  bool   // the repo has commit hooks (they are skipped unless asked for)
 	Detail string // a sentence for people, "" when there is nothing to say
 	Fix    string // the command that cures it, "" when there is none
+	Broken bool   // none: git could not be asked, and no run can work
 }
 
 // Entry is one side of a changed path: a tree entry.

@@ -16,7 +16,7 @@ import (
 // top level, a linked worktree, or a symbolic link to one of them.
 //
 // Errors: ErrNone, ErrUnsafe (its hint is the command that allows the
-// repository), ErrBare (its hint is the way to a working tree); else git is missing, too old or the folder cannot be
+// repository), ErrBare (its hint is the way to a working tree); ErrNoGit; else git is too old or the folder cannot be
 // read. Costs one git process.
 func Open(ctx context.Context, dir string) (*Repo, error) { return OpenEnv(ctx, dir, os.Environ()) }
 
@@ -105,7 +105,7 @@ func openError(err error, dir string, lines []string) error {
 	}
 	switch msg := gitErr.Stderr; {
 	case errors.Is(err, exec.ErrNotFound):
-		return errors.WithHint(errors.Wrap(err, "git is not installed or not on PATH"), "install git (https://git-scm.com/downloads)")
+		return errors.WithHint(errors.Mark(ErrNoGit, exec.ErrNotFound), "install git (https://git-scm.com/downloads)")
 	case strings.Contains(msg, "dubious ownership") || strings.Contains(msg, "is owned by someone else"):
 		return errors.WithHint(errors.Wrapf(ErrUnsafe, "%s", dir), safeDirectoryFix(msg, dir))
 	case lines[0] == "true" || strings.Contains(msg, "cannot use bare repository"):
@@ -152,7 +152,7 @@ func StateOf(err error) State {
 	case errors.Is(err, ErrNone):
 		return State{State: "none", Detail: "not a git repository: runs work, but there is no change list, commit or undo", Fix: fix}
 	}
-	return State{State: "none", Detail: err.Error(), Fix: fix}
+	return State{State: "none", Detail: err.Error(), Fix: fix, Broken: true}
 }
 
 // State tells what the repository is in the middle of, for people. Costs two

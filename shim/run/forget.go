@@ -14,6 +14,8 @@ import (
 type Forgotten struct {
 	Runs int // with their prompts and journals
 	Refs int // to the snapshots of runs, also of runs nobody knew any more
+
+	Undoable int // runs that could have been undone
 }
 
 // Forget wipes all that is kept of the runs in this repository: ledger,
@@ -44,6 +46,9 @@ func (m *Manager) Forget(ctx context.Context) (Forgotten, error) {
 
 	// The prompts first, the refs are of no use without them.
 	var f Forgotten
+	if f.Undoable, err = m.countUndoable(); err != nil {
+		m.logf("how many runs could be undone is not known: %v", err)
+	}
 	f.Runs, err = m.o.Store.Forget(keep)
 	if gitErr == nil {
 		var dropErr error
@@ -60,6 +65,17 @@ func (m *Manager) Forget(ctx context.Context) (Forgotten, error) {
 		err = errors.CombineErrors(errors.WithHint(errors.Newf(kept, halfDone[0]), "look at `git status`, then once more: slidewrite forget"), err)
 	}
 	return f, err
+}
+
+// countUndoable is how many runs an undo would do something to.
+func (m *Manager) countUndoable() (n int, err error) {
+	records, err := m.ledger.list()
+	for _, rec := range records {
+		if summary(rec).Undoable {
+			n++
+		}
+	}
+	return n, err
 }
 
 // halfDone are the runs of dead shims that were about to change the

@@ -40,6 +40,7 @@ type BusyError struct {
 	RunID     string
 	Prompt    string
 	StartedAt time.Time
+	PID       int // of the process that holds it, 0 = not known
 }
 
 func (e *BusyError) Error() string {
@@ -57,6 +58,10 @@ type Options struct {
 	Off     []string      // providers that are known but cannot run
 	Store   *state.Store
 	Environ []string // of the shim
+
+	// Self names this process for people, as "the shim at http://127.0.0.1:4040
+	// (pid 123)"; nil or "" when it is nobody else's.
+	Self func() string
 
 	// LookPath finds the agent's binary by its name ("claude").
 	LookPath func(name string) (string, error)
@@ -156,6 +161,12 @@ func (m *Manager) Repo(ctx context.Context) (*gitrepo.Repo, error) {
 		return m.repo, nil
 	}
 	repo, err := gitrepo.OpenEnv(ctx, m.o.Dir, m.o.Environ)
+	if errors.Is(err, gitrepo.ErrNoGit) && m.o.Self != nil {
+		if self := m.o.Self(); self != "" { // whose PATH it is, the client cannot know
+			return nil, errors.WithHint(errors.Mark(errors.Newf("%s has no git on its PATH", self), gitrepo.ErrNoGit),
+				"start it again where `git --version` works; if that works nowhere, install git (https://git-scm.com/downloads)")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +318,7 @@ func (m *Manager) lock(id, promptText string, at time.Time) (*state.Lock, error)
 			return lock, errors.Wrap(err, "take the repository's lock")
 		}
 		if _, err := m.stored(held.RunID); err == nil || time.Since(begin) > lockPatience {
-			return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt}
+			return nil, &BusyError{RunID: held.RunID, Prompt: held.Prompt, StartedAt: held.StartedAt, PID: held.PID}
 		}
 	}
 }
@@ -409,7 +420,7 @@ func (m *Manager) Stop(id, by string) error {
 	if r.journal.elsewhere != nil {
 		return &gitrepo.Refusal{
 			Message: fmt.Sprintf("this run belongs to another slidewrite (process %d)", r.record.PID),
-			Fix:     "stop it there",
+			Fix:     "slidewrite stop " + id,
 		}
 	}
 	r.stop(by)

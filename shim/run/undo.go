@@ -126,7 +126,7 @@ func (m *Manager) subject(rec state.Record) string {
 func (m *Manager) undoable(rec state.Record) error {
 	switch {
 	case rec.State == state.Running:
-		return &BusyError{RunID: rec.ID, Prompt: rec.Prompt, StartedAt: rec.StartedAt}
+		return &BusyError{RunID: rec.ID, Prompt: rec.Prompt, StartedAt: rec.StartedAt, PID: rec.PID}
 	case rec.Undone:
 		r := &gitrepo.Refusal{Message: "this run has been undone already"}
 		if by := m.undoneBy(rec.ID); by != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -73,6 +74,7 @@ var statuses = []struct {
 	{gitrepo.ErrNone, http.StatusConflict, codeConflict},
 	{gitrepo.ErrUnsafe, http.StatusConflict, codeConflict},
 	{gitrepo.ErrBare, http.StatusConflict, codeConflict},
+	{gitrepo.ErrNoGit, http.StatusConflict, codeConflict},
 	{gitrepo.ErrGone, http.StatusGone, codeGone},
 	{errStreams, http.StatusServiceUnavailable, codeStreams},
 	{run.ErrClosed, http.StatusServiceUnavailable, codeInternal},
@@ -124,7 +126,7 @@ func describe(err error) (int, errorBody) {
 	case errors.As(err, &busy):
 		body.Code = codeBusy
 		if body.Fix == "" {
-			body.Fix = "wait for it to end, or stop it"
+			body.Fix = busyFix(busy)
 		}
 		body.Run = &busyRun{ID: busy.RunID, Prompt: busy.Prompt, StartedAt: busy.StartedAt}
 		return http.StatusConflict, body
@@ -143,6 +145,18 @@ func describe(err error) (int, errorBody) {
 	}
 	body.Code = codeInternal
 	return http.StatusInternalServerError, body
+}
+
+// busyFix is how to get the repository free: a run of this shim is stopped
+// over HTTP, that of another process by the command that finds it.
+func busyFix(b *run.BusyError) string {
+	switch {
+	case b.RunID == "":
+		return "wait for it to end"
+	case b.PID != 0 && b.PID != os.Getpid():
+		return "wait for it to end, or stop it: slidewrite stop " + b.RunID
+	}
+	return "wait for it to end, or stop it: POST /runs/" + b.RunID + "/stop"
 }
 
 // writeJSON writes v as the whole answer.

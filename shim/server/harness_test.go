@@ -132,7 +132,7 @@ func (s *shelf) Undo(_ context.Context, id string) (run.UndoReply, error) {
 	if err := s.undo[id]; err != nil {
 		return run.UndoReply{}, err
 	}
-	return run.UndoReply{ID: "undo-1", Files: []string{"a.css"}, SHA: "abc1234"}, nil
+	return run.UndoReply{ID: "undo-1", Files: []string{"a.css"}, SHA: "abc1234", Of: id, Prompt: "make it green"}, nil
 }
 
 func (s *shelf) Preview(req prompt.Request) run.Preview {

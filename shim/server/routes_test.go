@@ -152,7 +152,7 @@ func TestUndo(t *testing.T) {
 		return Do(t, s.URL, Call{Method: "POST", Path: "/runs/" + id + "/undo", Header: authorized(), Body: body})
 	}
 	for _, body := range []string{"", "{}"} {
-		if a := post("fine", body); a.Status != 200 || strings.TrimSpace(a.Body) != `{"id":"undo-1","files":["a.css"],"sha":"abc1234"}` {
+		if a := post("fine", body); a.Status != 200 || strings.TrimSpace(a.Body) != `{"id":"undo-1","files":["a.css"],"sha":"abc1234","of":"fine","prompt":"make it green"}` {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}

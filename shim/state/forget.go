@@ -200,6 +200,33 @@ func (a *All) Forget(k Known) (runs int, err error) {
 	if !k.Gone || a.served(k) {
 		return runs, nil
 	}
+	return runs, drop(root, own, l)
+}
+
+// Drop removes the folder of a repository of which nothing is stored any more,
+// unless a shim serves it or somebody works in it. Whoever comes next makes it
+// anew.
+func (a *All) Drop(k Known) error {
+	root, err := os.OpenRoot(a.dir)
+	if err != nil {
+		return errors.Wrap(err, "state directory")
+	}
+	defer root.Close()
+	own := filepath.Join("repos", k.key)
+	full := filepath.Join(a.dir, own)
+	l := &Lock{lock: flock.New(filepath.Join(full, "lock")), note: filepath.Join(full, "holder.json")}
+	if ok, err := l.lock.TryLock(); err != nil || !ok {
+		return errors.Wrap(err, "state directory")
+	}
+	defer l.Release()
+	if runs, err := readFolder(root, filepath.Join(own, "runs")); err != nil || len(runs) > 0 || a.served(k) {
+		return err
+	}
+	return drop(root, own, l)
+}
+
+// drop removes the folder own of a repository, whose lock is l.
+func drop(root *os.Root, own string, l *Lock) error {
 	entries, err := readFolder(root, own)
 	for _, e := range entries {
 		if e.Name() != "path" && e.Name() != "lock" {
@@ -207,16 +234,16 @@ func (a *All) Forget(k Known) (runs int, err error) {
 		}
 	}
 	if err != nil {
-		return runs, errors.Wrap(err, "state directory")
+		return errors.Wrap(err, "state directory")
 	}
 	// As long as its path is known it is found again by the next call.
 	l.Release()
 	for _, name := range []string{"lock", "path", "."} {
 		if err := root.Remove(filepath.Join(own, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return runs, errors.Wrap(err, "state directory")
+			return errors.Wrap(err, "state directory")
 		}
 	}
-	return runs, nil
+	return nil
 }
 
 // served tells whether a shim is running for a repository, also for one that

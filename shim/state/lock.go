@@ -118,6 +118,10 @@ func (l *Lock) Release() {
 	})
 }
 
+// Working tells who works in this Store's repository; held is false when
+// nobody does.
+func (s *Store) Working() (h Holder, held bool, err error) { return s.holder() }
+
 // holder tells who has the lock of this Store's repository.
 func (s *Store) holder() (h Holder, held bool, err error) {
 	// A shared lock, so that two who look do not see each other.

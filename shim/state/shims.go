@@ -102,6 +102,16 @@ func (s *Store) FindShim(repo string) (Shim, bool) {
 	return s.find(func(sh Shim) bool { return sh.Repo == real })
 }
 
+// ShimsOf lists the running shims of a repository, the one started last first.
+func (s *Store) ShimsOf(repo string) ([]Shim, error) {
+	real, err := realPath(repo)
+	if err != nil {
+		return nil, errors.Wrap(err, "repository")
+	}
+	shims, err := s.Shims()
+	return slices.DeleteFunc(shims, func(sh Shim) bool { return sh.Repo != real }), err
+}
+
 // ShimOnPort returns the running shim that listens on a port.
 func (s *Store) ShimOnPort(port int) (Shim, bool) {
 	return s.find(func(sh Shim) bool {
