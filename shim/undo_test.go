@@ -203,7 +203,9 @@ func TestDiff(t *testing.T) {
 	if len(bin.Files) != 1 || !bin.Files[0].Binary || strings.Contains(bin.Diff, "\x00") {
 		t.Errorf("binary: %+v", bin)
 	}
-	refused(s, "GET", "/runs/"+id+"/diff?path=b.txt", nil, 404, "not_found")
+	if f := refused(s, "GET", "/runs/"+id+"/diff?path=b.txt", nil, 404, "not_found"); f.Error != "this run did not change b.txt" || f.Fix != "GET /runs/"+id+"/diff names what it changed" {
+		t.Errorf("a path it did not change: %+v", f)
+	}
 	// The diff of an undo is the other way round.
 	reply := undo(s, id)
 	if back := diffOf(s, reply.ID, "a.txt"); !strings.Contains(back.Diff, "-goodbye") || !strings.Contains(back.Diff, "+hello") {

@@ -256,7 +256,7 @@ func entry(a agent.Agent) Provider {
 func missing(a agent.Agent, err error) Provider {
 	p := entry(a)
 	p.Error, p.Fix = err.Error(), errors.FlattenHints(err)
-	if flag := "--" + a.Name() + "-bin"; !strings.Contains(p.Fix, flag) {
+	if flag := "--" + a.Name() + "-bin"; !strings.Contains(p.Fix, flag) && !strings.HasPrefix(p.Fix, "chmod ") {
 		p.Fix = strings.TrimPrefix(p.Fix+", or pass its path with "+flag, ", or ")
 	}
 	return p

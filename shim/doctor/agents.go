@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
@@ -116,6 +117,8 @@ func (d *doctor) describe(f found, untested string) string {
 	switch {
 	case p.Pending:
 		return at + ": has not answered"
+	case strings.Contains(p.Error, f.bin):
+		return p.Error // says where it is
 	case p.Error != "":
 		return at + ": " + p.Error
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
-// maxDetail is what our own words may take: two lines of 60 characters.
-const maxDetail = 120
+// maxDetail is what our own words may take: two lines of 70 characters.
+const maxDetail = 140
 
 // fits holds a result to what a panel and a terminal have room for: neither
-// text is cut, and each has its place on two lines of 60 characters.
+// text is cut, and each has its place on two lines of 70 characters.
 func fits(t *testing.T, r Result) {
 	t.Helper()
 	if r.Detail == "" || line(r.Detail) != r.Detail || len([]rune(r.Detail)) > maxDetail {

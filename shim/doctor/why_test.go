@@ -100,6 +100,10 @@ func TestWhyAListIsEmpty(t *testing.T) {
 		{codex.New(codex.Options{}), codexScript, "WHY=refused", Problem, "codex refused to list its models: not today", "run codex once in a terminal and see what it says"},
 		{codex.New(codex.Options{}), codexScript, "WHY=version", Problem, "this version of codex does not know an option it was given", "codex update"},
 		{codex.New(codex.Options{}), codexScript, "WHY=config", Problem, "codex cannot read its configuration", "correct config.toml in codex's home folder (~/.codex)"},
+		{codex.New(codex.Options{}), "echo hello there", "WHY=", Problem, "/codex does not answer like codex: it printed “hello there”", "pass the path of the codex program with --codex-bin"},
+		{codex.New(codex.Options{}), "exec yes", "WHY=", Problem, "codex was started but printed more than 8 MiB", "run codex once in a terminal and see what it prints"},
+		{claude.New(), "echo hello there", "WHY=", Problem, "/claude does not answer like claude: it printed “hello there”", "pass the path of the claude program with --claude-bin"},
+		{grok.New(grok.Options{}), "echo hello there", "WHY=", Problem, "/grok does not answer like grok: it printed “hello there”", "pass the path of the grok program with --grok-bin"},
 		{codex.New(codex.Options{}), codexScript, "WHY=empty", Problem, "codex offers no models", "codex update"},
 
 		{grok.New(grok.Options{}), "", "", Problem, untried + "grok-is-not-here not found; searched /usr/bin:/bin:", "pass its path with --grok-bin"},

@@ -113,7 +113,8 @@ func (m *Manager) Diff(ctx context.Context, id, path string) (DiffReply, error) 
 	}
 	if len(paths) == 0 {
 		if path != "" {
-			return DiffReply{}, ErrNotFound
+			return DiffReply{}, errors.WithHintf(errors.Mark(errors.Newf("this run did not change %s", path), ErrNotFound),
+				"GET /runs/%s/diff names what it changed", id)
 		}
 		return reply, nil
 	}

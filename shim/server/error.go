@@ -39,10 +39,10 @@ var (
 	errBadOrigin = errors.New("this origin may not call the shim")
 	errMedia     = errors.WithHint(errors.New("the body must be JSON"), "send the header Content-Type: application/json")
 	errTooLarge  = errors.WithHint(errors.New("the body is larger than the shim takes"), "send fewer or smaller pictures")
-	errNoRoute   = errors.New("there is nothing at this address")
+	errNoRoute   = errors.WithHint(errors.New("there is nothing at this address"), "GET /meta, GET /runs or POST /design; the README lists all addresses")
 	errMethod    = errors.New("this address does not take that method")
 	errSlowBody  = errors.WithHint(errors.New("the body stopped arriving"), "send the request again")
-	errBody      = errors.New("the body broke off")
+	errBody      = errors.WithHint(errors.New("the body broke off"), "send the request again")
 	errQuery     = errors.New("a parameter makes no sense")
 	errStreams   = errors.WithHint(errors.New("too many event streams are open"), "close other panels and try again")
 	errPanic     = errors.WithHint(errors.New("the shim failed on this request"), "look at the output of slidewrite for the cause")
@@ -122,6 +122,9 @@ func describe(err error) (int, errorBody) {
 	switch {
 	case errors.As(err, &field):
 		body.Code = codeBadRequest
+		if body.Fix == "" && (field.Field == "body" || field.Field == "prompt") {
+			body.Fix = `send a JSON object with a prompt: {"prompt":"make the button green"}`
+		}
 		return http.StatusBadRequest, body
 	case errors.As(err, &busy):
 		body.Code = codeBusy
@@ -140,6 +143,9 @@ func describe(err error) (int, errorBody) {
 	for _, row := range statuses {
 		if errors.Is(err, row.is) {
 			body.Code = row.code
+			if body.Fix == "" && row.is == run.ErrNotFound {
+				body.Fix = "GET /runs lists the runs there are"
+			}
 			return row.status, body
 		}
 	}

@@ -340,3 +340,21 @@ type from struct {
 }
 
 func (c from) RemoteAddr() net.Addr { return c.addr }
+
+// TestFixes: a refusal says what to send instead.
+func TestFixes(t *testing.T) {
+	s := start(t, nil)
+	for _, c := range []struct{ method, path, body, code, fix string }{
+		{"GET", "/nowhere", "", "not_found", "GET /meta, GET /runs or POST /design; the README lists all addresses"},
+		{"GET", "/design", "", "bad_request", "POST /design"},
+		{"POST", "/runs", "{}", "bad_request", "GET /runs"},
+		{"POST", "/design", `{}`, "bad_request", `send a JSON object with a prompt: {"prompt":"make the button green"}`},
+		{"POST", "/design", `{"prompt":`, "bad_request", `send a JSON object with a prompt: {"prompt":"make the button green"}`},
+		{"POST", "/runs/none/undo", "", "not_found", "GET /runs lists the runs there are"},
+	} {
+		a := Do(t, s.URL, Call{Method: c.method, Path: c.path, Header: authorized(), Body: c.body})
+		if a.Fault.Code != c.code || a.Fault.Fix != c.fix {
+			t.Errorf("%s %s: %s, want code %s and fix %q", c.method, c.path, a.Body, c.code, c.fix)
+		}
+	}
+}

@@ -202,12 +202,20 @@ func (s *server) recoverPanic(w *response, r *http.Request) {
 
 // methodNotAllowed answers a route that exists with other methods.
 func (s *server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
+	fix := ""
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		if s.router.Match(chi.NewRouteContext(), m, routePath(r)) {
 			w.Header().Add("Allow", m)
+			switch {
+			case m == http.MethodHead: // as GET
+			case fix == "":
+				fix = m + " " + routePath(r)
+			default:
+				fix += " or " + m + " " + routePath(r)
+			}
 		}
 	}
-	return errMethod
+	return errors.WithHint(errMethod, fix)
 }
 
 // response remembers whether the answer has begun.

@@ -74,12 +74,16 @@ func whyNoAnswer(d agent.Discovery, err error) (message, fix string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "claude did not answer in time", "run claude once in a terminal and see what it asks"
+	case errors.Is(err, agent.ErrUnlike):
+		return said, "pass the path of the claude program with --claude-bin"
+	case errors.Is(err, process.ErrFlood):
+		return said, "run claude once in a terminal and see what it prints"
 	case errors.Is(err, context.Canceled):
 		return "claude was not waited for", ""
 	case errors.Is(err, errRefused):
 		return said, "run claude once in a terminal and see what it says"
 	}
-	return "claude could not be started: " + said, "check the file given with --claude-bin"
+	return "claude could not be started: " + said, startFix(err)
 }
 
 // initialized is the part of the answer to initialize that is read.
@@ -112,6 +116,9 @@ func (c Claude) initialize(ctx context.Context, d agent.Discovery) (initialized,
 		return answer, nil
 	case err != nil:
 		return initialized{}, err
+	}
+	if exit.Code == 0 && exit.Signal == "" && said == "" && exit.Stderr == "" {
+		return initialized{}, agent.Unlike(d.Bin, "claude", stdout)
 	}
 	ended := fmt.Sprintf("it ended: exit status %d", exit.Code)
 	if exit.Signal != "" {
@@ -229,4 +236,12 @@ func ask(ctx context.Context, d agent.Discovery, name string, stdin []byte, args
 	return process.Output(ctx, process.Options{
 		Bin: d.Bin, Args: args, Env: append(slices.Clone(d.Env), "CLAUDE_CODE_TMPDIR="+d.TempDir), Dir: d.Repo, Marker: marker,
 	}, stdin)
+}
+
+// startFix is what the failed start proposes itself.
+func startFix(err error) string {
+	if hints := errors.GetAllHints(err); len(hints) > 0 && !errors.Is(err, process.ErrNotFound) {
+		return hints[0]
+	}
+	return "check the file given with --claude-bin"
 }

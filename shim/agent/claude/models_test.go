@@ -232,7 +232,7 @@ func TestDiscoverNotExecutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := New().Discover(t.Context(), agent.Discovery{Bin: bin, Repo: t.TempDir(), TempDir: t.TempDir()})
-	if !strings.HasPrefix(info.Error, "claude could not be started: ") || !strings.Contains(info.Fix, "--claude-bin") {
+	if !strings.HasPrefix(info.Error, "claude could not be started: ") || info.Fix != "chmod +x "+bin {
 		t.Errorf("got %+v", info)
 	}
 }

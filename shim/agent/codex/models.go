@@ -78,6 +78,10 @@ func whyNoAnswer(err error) (message, fix string) {
 	switch death := find(deaths, said); {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "codex did not answer in time", "run codex once in a terminal and see what it asks"
+	case errors.Is(err, agent.ErrUnlike):
+		return said, "pass the path of the codex program with --codex-bin"
+	case errors.Is(err, process.ErrFlood):
+		return said, "run codex once in a terminal and see what it prints"
 	case errors.Is(err, context.Canceled):
 		return "codex was not waited for", ""
 	case death != nil:
@@ -85,7 +89,7 @@ func whyNoAnswer(err error) (message, fix string) {
 	case errors.Is(err, errRefused):
 		return said, "run codex once in a terminal and see what it says"
 	}
-	return "codex could not be started: " + said, "check the file given with --codex-bin"
+	return "codex could not be started: " + said, startFix(err)
 }
 
 // signIn is what `codex login status` says on stderr (older versions on
@@ -175,8 +179,12 @@ func (c Codex) askModels(ctx context.Context, d agent.Discovery) ([]wireModel, e
 	if ctx.Err() != nil {
 		return nil, errors.Wrap(ctx.Err(), "codex did not finish")
 	}
-	if exit.Code == 0 && exit.Signal == "" {
+	switch {
+	case exit.Code != 0 || exit.Signal != "":
+	case agent.Decode(stdout, &answer):
 		return nil, nil // it answered, with nothing
+	default:
+		return nil, agent.Unlike(d.Bin, "codex", stdout)
 	}
 	said := agent.StderrTail(exit.Stderr)
 	if said == "" {
@@ -360,4 +368,12 @@ func (c Codex) askConfig(ctx context.Context, d agent.Discovery) configured {
 	agent.Decode(results[0], &config)
 	agent.Decode(results[1], &account)
 	return configured{model: config.Config.Model, needsNoSignIn: account.Requires != nil && !*account.Requires}
+}
+
+// startFix is what the failed start proposes itself.
+func startFix(err error) string {
+	if hints := errors.GetAllHints(err); len(hints) > 0 && !errors.Is(err, process.ErrNotFound) {
+		return hints[0]
+	}
+	return "check the file given with --codex-bin"
 }

@@ -77,10 +77,14 @@ func whyNoAnswer(err error) (message, fix string) {
 	switch death := find(deaths, said); {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "grok did not answer in time", "run grok once in a terminal and see what it asks"
+	case errors.Is(err, agent.ErrUnlike):
+		return said, "pass the path of the grok program with --grok-bin"
+	case errors.Is(err, process.ErrFlood):
+		return said, "run grok once in a terminal and see what it prints"
 	case errors.Is(err, context.Canceled):
 		return "grok was not waited for", ""
 	case !errors.Is(err, errRefused):
-		return "grok could not be started: " + said, "check the file given with --grok-bin"
+		return "grok could not be started: " + said, startFix(err)
 	case death != nil:
 		return death.message, death.fix
 	}
@@ -153,6 +157,9 @@ func (g Grok) askModels(ctx context.Context, d agent.Discovery, name string, env
 		return l, nil
 	}
 	said := agent.StderrTail(exit.Stderr)
+	if said == "" && exit.Code == 0 && exit.Signal == "" {
+		return listing{}, agent.Unlike(d.Bin, "grok", stdout)
+	}
 	if said == "" {
 		said = agent.OneLine(string(stdout))
 	}
@@ -280,4 +287,12 @@ func (g Grok) ask(ctx context.Context, d agent.Discovery, name string, env []str
 	return process.Output(ctx, process.Options{
 		Bin: d.Bin, Args: args, Env: append(slices.Clone(env), g.homeEnv()...), Dir: d.Repo, Marker: marker,
 	}, nil)
+}
+
+// startFix is what the failed start proposes itself.
+func startFix(err error) string {
+	if hints := errors.GetAllHints(err); len(hints) > 0 && !errors.Is(err, process.ErrNotFound) {
+		return hints[0]
+	}
+	return "check the file given with --grok-bin"
 }

@@ -113,7 +113,7 @@ func TestDiscover(t *testing.T) {
 		{"old", nil, "", "this version of grok does not know an option it was given", "grok update"},
 		{"refused", nil, "", "grok refused to list its models: Error: not on this machine", "run grok once in a terminal and see what it says"},
 		{"silent", nil, "", "grok refused to list its models: it ended without a word", "run grok once in a terminal and see what it says"},
-		{"another program", nil, "", "grok refused to list its models: hello, I am a game of the same name", "run grok once in a terminal and see what it says"},
+		{"another program", nil, "", os.Args[0] + " does not answer like grok: it printed “hello, I am a game of the same name”", "pass the path of the grok program with --grok-bin"},
 	}
 	for i, tt := range tests {
 		t.Run(fmt.Sprint(i, " ", tt.mode), func(t *testing.T) {

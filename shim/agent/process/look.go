@@ -16,6 +16,9 @@ import (
 // ErrNotFound marks an agent binary that is not there.
 var ErrNotFound = errors.New("not found")
 
+// errNotExecutable is a file without the x bit.
+var errNotExecutable = errors.New("is not executable")
+
 // installs are the commands that install an agent, by its name.
 var installs = map[string]string{
 	"claude": "npm install -g @anthropic-ai/claude-code",
@@ -34,6 +37,9 @@ func LookPath(name, explicit string, env []string, never ...string) (path string
 		path, err := filepath.Abs(explicit)
 		if err == nil {
 			err = executable(path)
+		}
+		if errors.Is(err, errNotExecutable) {
+			return path, []string{explicit}, errors.WithHintf(errors.Wrapf(err, "--%s-bin %s", name, explicit), "chmod +x %s", path)
 		}
 		if err != nil {
 			err = errors.WithHintf(errors.Wrapf(err, "--%s-bin %s", name, explicit), "pass the path of the %s program with --%s-bin", name, name)
@@ -138,7 +144,7 @@ func executable(path string) error {
 	case info.IsDir():
 		return errors.New("is a folder")
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return errors.New("is not executable")
+		return errNotExecutable
 	}
 	return nil
 }

@@ -76,8 +76,12 @@ func TestLookPath(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.message) || !strings.Contains(errors.FlattenHints(err), "--agentx-bin") {
-				t.Errorf("error %v, hint %q; want %q and --agentx-bin", err, errors.FlattenHints(err), c.message)
+			hint := "--agentx-bin"
+			if c.message == "is not executable" {
+				hint = "chmod +x " + c.explicit
+			}
+			if err == nil || !strings.Contains(err.Error(), c.message) || !strings.Contains(errors.FlattenHints(err), hint) {
+				t.Errorf("error %v, hint %q; want %q and %s", err, errors.FlattenHints(err), c.message, hint)
 			}
 			if strings.Contains(c.message, "not found") && !errors.Is(err, ErrNotFound) {
 				t.Error("it is not ErrNotFound")

@@ -10,6 +10,9 @@ import (
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
+// ErrFlood marks a command that printed more than maxOutput.
+var ErrFlood = errors.New("too much output")
+
 // maxOutput is how much a short command may print, in bytes; a model list of
 // codex has 0.9 MB.
 const maxOutput = 8 << 20
@@ -67,7 +70,7 @@ func Ask(ctx context.Context, o Options, stdin []byte, enough func(line []byte) 
 	f.Sweep(context.WithoutCancel(ctx), 0)
 	switch {
 	case printed.N == 0:
-		return nil, exit, errors.Newf("%s printed more than %d MiB", filepath.Base(o.Bin), maxOutput>>20)
+		return nil, exit, errors.Mark(errors.Newf("%s was started but printed more than %d MiB", filepath.Base(o.Bin), maxOutput>>20), ErrFlood)
 	case ctx.Err() != nil && exit.Stopped:
 		return stdout, exit, errors.Wrapf(ctx.Err(), "%s did not finish", filepath.Base(o.Bin))
 	}
