@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/slidewrite/slidewrite/shim/event"
+)
+
+// Historian is an Agent that can read the sessions its CLI leaves on disk.
+// Files are opened and read by package history; an adapter knows their names
+// and what their lines mean.
+type Historian interface {
+	// Transcripts returns the files that may hold a session of h.Repo, as far
+	// as names tell; none is opened. A folder that is not there has none.
+	Transcripts(h History) ([]Transcript, error)
+	// NewScan returns what reads one transcript for the list. saved is what
+	// Scan.Save of the same file had returned, nil at its beginning; an error
+	// makes the file be read anew.
+	NewScan(h History, t Transcript, saved []byte) (Scan, error)
+	// NewReplay returns what turns the records of one transcript into events.
+	NewReplay(h History) Replay
+}
+
+// History says whose sessions are asked for.
+type History struct {
+	Repo    string   // real path of the agent's working directory: a session of another folder is foreign
+	Top     string   // real path of the repository's top level ("" = Repo): tool paths are relative to it
+	Environ []string // the agent's: HOME, CLAUDE_CONFIG_DIR, CODEX_HOME, GROK_HOME
+	// Said takes a prompt as the agent got it and returns what the human had
+	// said: without our system prompt, context blocks and fences. It returns
+	// any other text as it is. nil = as it is.
+	Said func(prompt string) string
+}
+
+// Transcript is one file with a session, or what stands for it in the list.
+type Transcript struct {
+	ID     string // session UUID, lower case
+	Path   string // absolute; its lines go to Scan
+	Events string // absolute; its lines go to Replay; "" = Path
+	// Whole is a file that is replaced, not appended to: each change makes it
+	// be read anew, and it goes to the scan as one line.
+	Whole bool
+}
+
+// Scan reads one transcript for the list. It does no I/O, and decodes few
+// lines: a list may stand on gigabytes.
+type Scan interface {
+	// Line takes one line without its newline. One of more than ScanLimit
+	// bytes comes cut to that: its beginning. A malformed line is skipped.
+	Line(line []byte)
+	// Verdict tells whether the session is one of the repository. Foreign and
+	// Hidden are final: nothing more of the file is read.
+	Verdict() Verdict
+	// Row is what was learned so far.
+	Row() Row
+	// Save returns what NewScan needs to go on behind the last line.
+	Save() []byte
+}
+
+// ScanLimit is how much of a line a Scan gets to see, in bytes.
+const ScanLimit = 1 << 20
+
+// Verdict is what a transcript is to a repository.
+type Verdict int
+
+const (
+	Undecided Verdict = iota // no record has told yet; not listed
+	Ours
+	Foreign // of another folder
+	Hidden  // of this one, and no conversation with a human: a sub-agent's
+)
+
+// Row is one session in the list.
+type Row struct {
+	Title       string // the agent's own, "" = none
+	FirstPrompt string // what the human said first, through History.Said; not shortened
+	StartedAt   time.Time
+	EndedAt     time.Time // of the last record
+	Branch      string
+	Messages    int // of human and agent
+}
+
+// Replay maps the records of one transcript to events, in order. It does no
+// I/O. It keeps nothing from one turn to the next, so that a page can begin at
+// any turn.
+type Replay interface {
+	// Begins tells whether a record begins a turn: what the human said. It is
+	// cheap, and also asked of records that Map never sees.
+	Begins(line []byte) bool
+	// Map maps one line. A malformed or unknown one gives no events.
+	Map(line []byte) []event.Event
+	// End closes the turn: what was said with the last record, its result. It
+	// is called before each record that begins a turn and at the end of the
+	// file, where the agent may still be working.
+	End() []event.Event
+}
