@@ -24,6 +24,7 @@
 //	agent/codex     the openai provider
 //	agent/grok      the grok provider
 //	agent/agenttest the contract every adapter passes
+//	history         the sessions agents left on disk: list, index, pages
 //	catalog         models and sign-in of the providers, cached
 //	doctor          looks at what a shim stands on; one line each, with its fix
 //	run             the story of one run; knows no HTTP and no concrete agent
