@@ -38,13 +38,16 @@ type BuildOptions struct {
 func Build(r Request, o BuildOptions) Built {
 	system, _ := wording.ReadFile("system.md") // embedded: cannot fail
 	var user strings.Builder
-	if err := userTemplate().Execute(&user, view(r, o)); err != nil {
+	v := view(r, o)
+	if err := userTemplate().Execute(&user, v); err != nil {
 		panic(fmt.Sprintf("prompt/user.md: %v", err)) // a mistake in the wording; every golden test would show it
 	}
-	return Built{
+	b := Built{
 		System: strings.TrimSpace(string(system)),
 		User:   strings.TrimSpace(user.String()),
 	}
+	b.User += footer(b.User, v.Words)
+	return b
 }
 
 var userTemplate = sync.OnceValue(func() *template.Template {
