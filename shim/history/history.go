@@ -10,13 +10,11 @@
 package history
 
 import (
-	"context"
 	"time"
 
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
-	"github.com/slidewrite/slidewrite/shim/event"
 )
 
 var (
@@ -35,16 +33,22 @@ type Options struct {
 	// that is this repository's and this provider's alone. "" = no index, each
 	// list reads every file.
 	Cache string
+	// Version is the shim's: an index of another one is made anew.
+	Version string
 }
 
 // History is one provider's history of one repository. It is safe for use by
 // several goroutines, and several processes may share a cache.
 type History struct {
 	opts Options
+	busy chan struct{} // full while the fields below are used
+
+	index   map[string]*entry // by path; nil = not read yet
+	unsaved int64             // bytes read since the index was written
 }
 
 // New returns the history of o. It does no I/O.
-func New(o Options) *History { return &History{opts: o} }
+func New(o Options) *History { return &History{opts: o, busy: make(chan struct{}, 1)} }
 
 // Session is one row of the list.
 type Session struct {
@@ -55,16 +59,6 @@ type Session struct {
 	EndedAt     time.Time `json:"endedAt"`
 	Branch      string    `json:"branch"`
 	Messages    int       `json:"messageCount"`
-}
-
-// List returns the sessions, newest first. What cannot be read is left out.
-func (h *History) List(ctx context.Context, from agent.Historian) ([]Session, error) {
-	return nil, nil
-}
-
-// Find returns the transcript of the session id, or ErrNotFound.
-func (h *History) Find(ctx context.Context, from agent.Historian, id string) (agent.Transcript, error) {
-	return agent.Transcript{}, ErrNotFound
 }
 
 // Page says which events of a session are asked for. The zero value is all.
@@ -81,12 +75,4 @@ type Page struct {
 type Cursors struct {
 	Before string
 	After  string
-}
-
-// Events emits the events of a page in order, through the mask of secrets. An
-// error of emit ends it and is returned. With Limit alone it is the last
-// events; with After the first behind the cursor; with Before the last in
-// front of it.
-func (h *History) Events(ctx context.Context, from agent.Historian, id string, p Page, emit func(event.Event) error) (Cursors, error) {
-	return Cursors{}, ErrNotFound
 }

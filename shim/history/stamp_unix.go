@@ -1,0 +1,19 @@
+//go:build unix
+
+package history
+
+import (
+	"os"
+	"syscall"
+)
+
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+func stampOf(info os.FileInfo) stamp {
+	s := stamp{size: info.Size(), mtime: info.ModTime().UnixNano()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.inode, s.dev = uint64(st.Ino), uint64(st.Dev) // of other types elsewhere
+		s.ctime = changed(st)
+	}
+	return s
+}
