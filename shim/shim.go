@@ -75,12 +75,13 @@ type Timing = run.Timing
 
 // Shim is one server for one repository.
 type Shim struct {
-	cfg     Config
-	dir     string // real path of Config.Repo
-	store   *state.Store
-	runs    *run.Manager
-	catalog *catalog.Catalog
-	handler http.Handler
+	cfg      Config
+	dir      string // real path of Config.Repo
+	store    *state.Store
+	runs     *run.Manager
+	catalog  *catalog.Catalog
+	sessions *Sessions
+	handler  http.Handler
 
 	token   string
 	started time.Time
@@ -122,7 +123,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 		return nil, err
 	}
 	agents := cfg.agents(dir, top, scratch)
-	s.catalog = agents.Catalog
+	s.catalog, s.sessions = agents.Catalog, cfg.sessions(agents.All, dir, top)
 	s.runs = run.NewManager(run.Options{
 		Dir: dir, Agents: agents.All, Off: []string{"google"}, Store: store,
 		Environ: cfg.Environ, LookPath: agents.LookPath, Version: s.catalog.Version,
@@ -182,7 +183,7 @@ func (c Config) explicitBin(name string) string {
 // serverOptions is what the HTTP surface is told about this shim.
 func (s *Shim) serverOptions() server.Options {
 	return server.Options{
-		Runs: server.FromManager(s.runs), Catalog: s.catalog, Git: s.runs.GitState, Unknown: s.runs.Unknown,
+		Runs: server.FromManager(s.runs), Catalog: s.catalog, History: s.sessions, Git: s.runs.GitState, Unknown: s.runs.Unknown,
 		Project: filepath.Base(s.dir), RepoDir: s.dir, Version: s.cfg.Version, CommitVerify: s.cfg.CommitVerify,
 		Token: s.token, Bind: s.cfg.Bind, AllowHosts: s.cfg.AllowHosts,
 		Origins: s.cfg.Origins, AllowExtensions: s.cfg.AllowExtensions, Log: s.log(),

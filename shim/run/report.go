@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -21,6 +22,7 @@ type Summary struct {
 	Kind      string     `json:"kind"`  // design, image, undo
 	State     string     `json:"state"` // running, done, failed, stopped, interrupted
 	Provider  string     `json:"provider"`
+	Session   string     `json:"session"` // the agent's, "" before it has told
 	Prompt    string     `json:"prompt"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"` // null while it runs
@@ -55,9 +57,21 @@ func (m *Manager) List(ctx context.Context) ([]Summary, error) {
 	return list, nil
 }
 
+// BySession groups the runs of one provider by the session they were made in.
+func BySession(list []Summary, provider string) map[string][]Summary {
+	by := map[string][]Summary{}
+	for _, s := range list {
+		if s.Provider == provider && s.Session != "" {
+			id := strings.ToLower(s.Session)
+			by[id] = append(by[id], s)
+		}
+	}
+	return by
+}
+
 func summary(rec state.Record) Summary {
 	s := Summary{
-		ID: rec.ID, Kind: rec.Kind, State: rec.State, Provider: rec.Provider, Prompt: rec.Prompt,
+		ID: rec.ID, Kind: rec.Kind, State: rec.State, Provider: rec.Provider, Session: rec.Session, Prompt: rec.Prompt,
 		StartedAt: rec.StartedAt, Files: []string{}, SHA: rec.SHA, Undone: rec.Undone,
 	}
 	if !rec.EndedAt.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/history"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 )
@@ -67,10 +68,12 @@ var statuses = []struct {
 	{errTooLarge, http.StatusRequestEntityTooLarge, codeTooLarge},
 	{errNoRoute, http.StatusNotFound, codeNotFound},
 	{run.ErrNotFound, http.StatusNotFound, codeNotFound},
+	{history.ErrNotFound, http.StatusNotFound, codeNotFound},
 	{errMethod, http.StatusMethodNotAllowed, codeBadRequest},
 	{errSlowBody, http.StatusRequestTimeout, codeBadRequest},
 	{errBody, http.StatusBadRequest, codeBadRequest},
 	{errQuery, http.StatusBadRequest, codeBadRequest},
+	{history.ErrBadCursor, http.StatusBadRequest, codeBadRequest},
 	{gitrepo.ErrNone, http.StatusConflict, codeConflict},
 	{gitrepo.ErrUnsafe, http.StatusConflict, codeConflict},
 	{gitrepo.ErrBare, http.StatusConflict, codeConflict},

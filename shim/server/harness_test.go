@@ -38,6 +38,8 @@ type shelf struct {
 	undo     map[string]error // what POST …/undo of that id fails with
 	diff     map[string]error
 	panics   bool
+	listed   []run.Summary // what List answers beside
+	listErr  error
 }
 
 func newShelf() *shelf {
@@ -101,7 +103,10 @@ func (s *shelf) Stop(id, by string) error {
 func (s *shelf) List(context.Context) ([]run.Summary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []run.Summary
+	if s.listErr != nil {
+		return nil, s.listErr
+	}
+	list := append([]run.Summary(nil), s.listed...)
 	for id, r := range s.runs {
 		summary := run.Summary{ID: id, Kind: "design", State: "running", Files: []string{}}
 		if r.ended() {
@@ -305,14 +310,15 @@ type shim struct {
 	*httptest.Server
 	runs *shelf
 	menu *menu
+	past *past
 }
 
 // start listens on loopback; change may adjust the options.
 func start(t *testing.T, change func(*server.Options)) *shim {
 	t.Helper()
-	s := &shim{runs: newShelf(), menu: &menu{}}
+	s := &shim{runs: newShelf(), menu: &menu{}, past: &past{}}
 	o := server.Options{
-		Runs: s.runs, Catalog: s.menu, Token: testToken,
+		Runs: s.runs, Catalog: s.menu, History: s.past, Token: testToken,
 		Git:     func(context.Context) gitrepo.State { return gitrepo.State{State: "ok", Branch: "main", Hooks: true} },
 		Project: "shop", RepoDir: "/repos/shop", Version: "0.1.0",
 	}

@@ -33,7 +33,7 @@ func TestMeta(t *testing.T) {
 		`"providers":[{"id":"anthropic"},{"id":"openai"}],"defaultProvider":"anthropic","models":[{"id":"opus","label":"Opus"}],"defaultModel":"opus",` +
 		`"geminiModel":"gemini-2.5-flash-image","geminiEnv":true,` +
 		`"git":{"state":"merging","hooks":"skipped","detail":"a merge is going on","fix":"git merge --continue"},` +
-		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview"]}`
+		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview","history"]}`
 	var got map[string]any
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != 200 {
 		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
@@ -225,7 +225,9 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		{"GET", "/", 404, "not_found", ""},
 		{"GET", "//", 404, "not_found", ""},
 		{"GET", "/health/", 404, "not_found", ""},
-		{"GET", "/history", 404, "not_found", ""},
+		{"POST", "/history", 405, "bad_request", "GET,HEAD"},
+		{"DELETE", "/history/5e551011-0000-4000-8000-000000000001", 405, "bad_request", "GET,HEAD"},
+		{"GET", "/history/", 404, "not_found", ""},
 		{"POST", "/generate-image", 404, "not_found", ""},
 		{"GET", "/pair", 404, "not_found", ""},
 		{"GET", "/design", 405, "bad_request", "POST"},

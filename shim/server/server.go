@@ -63,6 +63,7 @@ type Catalog interface {
 type Options struct {
 	Runs    Runs
 	Catalog Catalog
+	History History                             // nil = there is none of any provider
 	Git     func(context.Context) gitrepo.State // for /meta
 	Unknown func() int                          // agent lines of unknown type since the start; nil = none
 
@@ -140,6 +141,7 @@ func New(o Options) http.Handler {
 	s.registerRunsRoutes()
 	s.registerEventsRoutes()
 	s.registerUndoRoutes()
+	s.registerHistoryRoutes()
 	return s
 }
 
