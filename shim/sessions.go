@@ -9,8 +9,11 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/history"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 )
@@ -18,6 +21,7 @@ import (
 // Sessions are the sessions that agents left on disk while they worked in one
 // folder, with a shim or without.
 type Sessions struct {
+	order     []string
 	providers map[string]source
 }
 
@@ -26,6 +30,21 @@ type Sessions struct {
 type source struct {
 	from    agent.Historian
 	history *history.History
+}
+
+// SessionsOf returns the sessions that the shim of cfg would serve, for who
+// wants to read them without one.
+func SessionsOf(cfg Config) (*Sessions, error) {
+	cfg = cfg.withDefaults()
+	dir, err := repoDir(cfg.Repo)
+	if err != nil {
+		return nil, err
+	}
+	top, err := gitrepo.TopOf(dir)
+	if err != nil {
+		return nil, errors.Wrap(err, "find the repository")
+	}
+	return cfg.sessions(cfg.adapters(), dir, top), nil
 }
 
 // sessions wires the agents' readers. It does no I/O.
@@ -38,6 +57,7 @@ func (c Config) sessions(agents []agent.Agent, dir, top string) *Sessions {
 			o.Cache = filepath.Join(cache, cacheName(a.Provider(), dir, top))
 		}
 		from, _ := a.(agent.Historian)
+		s.order = append(s.order, a.Provider())
 		s.providers[a.Provider()] = source{from, history.New(o)}
 	}
 	return s
@@ -48,6 +68,10 @@ func (s *Sessions) Knows(provider string) bool {
 	_, ok := s.providers[provider]
 	return ok
 }
+
+// Providers are those whose sessions can be asked for, in the order of the
+// shim's agents.
+func (s *Sessions) Providers() []string { return s.order }
 
 // List returns the sessions of a provider, newest first.
 func (s *Sessions) List(ctx context.Context, provider string) ([]history.Session, error) {

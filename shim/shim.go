@@ -161,7 +161,7 @@ func AgentsOf(cfg Config) (Agents, error) {
 // asked what they offer, "" = the system's temporary folder.
 func (c Config) agents(dir, top, scratch string) Agents {
 	a := Agents{
-		All: []agent.Agent{claude.New(), codex.New(codex.Options{Home: c.CodexHome}), grok.New(grok.Options{Home: c.GrokHome})},
+		All: c.adapters(),
 		// As configured, else on PATH, else in the usual folders; never in the
 		// target repository.
 		LookPath: func(name string) (string, error) {
@@ -174,6 +174,11 @@ func (c Config) agents(dir, top, scratch string) Agents {
 		TempRoot: scratch, Deadline: c.DiscoveryDeadline,
 	})
 	return a
+}
+
+// adapters are all the agents there are; the first one is the default.
+func (c Config) adapters() []agent.Agent {
+	return []agent.Agent{claude.New(), codex.New(codex.Options{Home: c.CodexHome}), grok.New(grok.Options{Home: c.GrokHome})}
 }
 
 func (c Config) explicitBin(name string) string {

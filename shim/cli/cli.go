@@ -101,6 +101,7 @@ func (a *app) root() *urfave.Command {
 			a.designCommand(),
 			a.stopCommand(),
 			a.undoCommand(),
+			a.historyCommand(),
 			a.forgetCommand(),
 			a.demoCommand(),
 			a.doctorCommand(),

@@ -89,6 +89,12 @@ var designFlags = []flagSpec{
 	{name: "no-commit", kind: toggle, says: "leave the edits uncommitted"},
 }
 
+// historyFlags are further flags of history.
+var historyFlags = []flagSpec{
+	{name: "provider", value: "anthropic", says: "`whose` sessions: anthropic, openai or grok"},
+	{name: "limit", says: "the newest `N` sessions, or the last N events of one; without it 20 sessions, or all of one"},
+}
+
 var jsonFlag = flagSpec{name: "json", kind: toggle, says: "print JSON"}
 
 // flags turns specs into flags that read the process's environment.
@@ -198,7 +204,7 @@ func (a *app) source(flag string) string {
 	if !a.fromEnv[flag] {
 		return "--" + flag
 	}
-	for _, specs := range [][]flagSpec{{repoFlag}, runFlags, serveFlags, designFlags, recordFlags} {
+	for _, specs := range [][]flagSpec{{repoFlag}, runFlags, serveFlags, designFlags, historyFlags, recordFlags} {
 		for _, f := range specs {
 			if f.name == flag {
 				return f.variable()

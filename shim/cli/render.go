@@ -102,6 +102,8 @@ func (r *renderer) event(e event.Event) {
 	switch e := e.(type) {
 	case event.Start:
 		r.line("%s", r.paint(faint, printable(startLine(e))))
+	case event.User:
+		r.line("%s", r.paint(bold, "> "+strings.ReplaceAll(printable(e.Text), "\n", "\n> ")))
 	case event.Delta:
 		r.text(e)
 	case event.DeltaReset:

@@ -42,11 +42,11 @@ var sessionID = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // historyReply is the answer of GET /history.
 type historyReply struct {
-	Sessions []sessionRow `json:"sessions"` // newest first
+	Sessions []SessionRow `json:"sessions"` // newest first
 }
 
-// sessionRow is one session of the list.
-type sessionRow struct {
+// SessionRow is one session of the list.
+type SessionRow struct {
 	ID          string        `json:"id"`
 	Title       string        `json:"title"`       // one line, at most 80 characters
 	FirstPrompt string        `json:"firstPrompt"` // one line, at most 140 characters
@@ -67,26 +67,26 @@ func (s *server) sessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	runs := s.sessionRuns(r.Context(), provider)
-	reply := historyReply{Sessions: make([]sessionRow, 0, len(list))}
-	for _, one := range list {
-		reply.Sessions = append(reply.Sessions, sessionRow{
-			ID: one.ID, Title: one.Title, FirstPrompt: one.FirstPrompt,
-			StartedAt: known(one.StartedAt), EndedAt: known(one.EndedAt),
-			Branch: one.Branch, Messages: one.Messages, Runs: append([]run.Summary{}, runs[one.ID]...),
-		})
-	}
-	return s.reply(w, reply)
-}
-
-// sessionRuns are the runs of a provider, by the session they were made in.
-// Without them the sessions are served all the same.
-func (s *server) sessionRuns(ctx context.Context, provider string) map[string][]run.Summary {
-	list, err := s.o.Runs.List(ctx)
-	if err != nil && ctx.Err() == nil {
+	runs, err := s.o.Runs.List(r.Context())
+	if err != nil && r.Context().Err() == nil { // without them the sessions are served all the same
 		s.o.Log.Error("list the runs of sessions", "error", err)
 	}
-	return run.BySession(list, provider)
+	return s.reply(w, historyReply{Sessions: SessionRows(provider, list, runs)})
+}
+
+// SessionRows puts a provider's sessions and the runs of the repository
+// together.
+func SessionRows(provider string, list []history.Session, runs []run.Summary) []SessionRow {
+	by := run.BySession(runs, provider)
+	rows := make([]SessionRow, 0, len(list))
+	for _, one := range list {
+		rows = append(rows, SessionRow{
+			ID: one.ID, Title: one.Title, FirstPrompt: one.FirstPrompt,
+			StartedAt: known(one.StartedAt), EndedAt: known(one.EndedAt),
+			Branch: one.Branch, Messages: one.Messages, Runs: append([]run.Summary{}, by[one.ID]...),
+		})
+	}
+	return rows
 }
 
 // known is a time as JSON has it; null for none.
