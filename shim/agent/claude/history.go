@@ -1,0 +1,494 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+)
+
+// Transcripts returns the files <uuid>.jsonl in the folder of the repository.
+// Repositories whose names differ in punctuation share one (a-b, a.b), so a
+// record has to tell whose a session is. What is below the folder (sub-agents,
+// outputs of tools) is no session.
+func (Claude) Transcripts(h agent.History) ([]agent.Transcript, error) {
+	projects := projectsDir(h.Environ)
+	if projects == "" {
+		return nil, nil
+	}
+	folders, err := namesIn(projects)
+	if err != nil {
+		return nil, err
+	}
+	name := projectName(h.Repo)
+	var found []agent.Transcript
+	for _, folder := range folders {
+		// The case of a path is not kept by every system, nor by every caller.
+		if !strings.EqualFold(folder, name) {
+			continue
+		}
+		dir := filepath.Join(projects, folder)
+		files, err := namesIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			id, ok := strings.CutSuffix(file, ".jsonl")
+			if ok && agent.UUIDPattern.MatchString(id) {
+				found = append(found, agent.Transcript{ID: strings.ToLower(id), Path: filepath.Join(dir, file)})
+			}
+		}
+	}
+	return found, nil
+}
+
+// namesIn lists a folder. One that is not there, is no folder, or must not be
+// read has nothing.
+func namesIn(dir string) ([]string, error) {
+	names, err := readNames(dir)
+	for _, nothing := range []error{os.ErrNotExist, os.ErrPermission, syscall.ENOTDIR} {
+		if errors.Is(err, nothing) {
+			return nil, nil
+		}
+	}
+	return names, errors.Wrap(err, "list claude's sessions")
+}
+
+func readNames(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// scan reads one transcript for the list. What is exported is what it is
+// saved as.
+type scan struct {
+	repo string
+	said func(string) string
+
+	Cwd       string    `json:"cwd,omitempty"` // of the first record that has one: the session's
+	Sidechain bool      `json:"side,omitempty"`
+	Titles    [3]string `json:"titles"` // by titleMembers
+	Prompt    string    `json:"prompt,omitempty"`
+	Prompts   int       `json:"prompts,omitempty"`
+	Messages  int       `json:"messages,omitempty"`
+	LastID    string    `json:"last,omitempty"`  // of the assistant's message counted last: its blocks are records of their own
+	Started   string    `json:"start,omitempty"` // as it is written
+	Ended     string    `json:"end,omitempty"`
+	Branch    string    `json:"branch,omitempty"`
+	ended     [len(aTime)]byte
+}
+
+const aTime = "2006-01-02T15:04:05.000Z" // as 332 and 197 write it
+
+// NewScan returns what reads one transcript for the list.
+func (Claude) NewScan(h agent.History, _ agent.Transcript, saved []byte) (agent.Scan, error) {
+	s := &scan{}
+	if saved != nil {
+		if err := json.Unmarshal(saved, s); err != nil {
+			return nil, errors.Wrap(err, "go on with a session of claude's")
+		}
+	}
+	s.repo, s.said = h.Repo, h.Said
+	return s, nil
+}
+
+// Save returns what NewScan needs to go on.
+func (s *scan) Save() []byte {
+	s.Ended = s.lastTime()
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil // strings and numbers: it cannot
+	}
+	return b
+}
+
+// Verdict tells whose the session is. What has no prompt yet is no
+// conversation yet.
+func (s *scan) Verdict() agent.Verdict {
+	switch {
+	case s.Cwd != "" && !sameFolder(s.Cwd, s.repo):
+		return agent.Foreign
+	case s.Sidechain:
+		return agent.Hidden
+	case s.Cwd == "" || s.Prompts == 0:
+		return agent.Undecided
+	}
+	return agent.Ours
+}
+
+func sameFolder(a, b string) bool {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return strings.EqualFold(filepath.Clean(a), filepath.Clean(b))
+	}
+	return a == b
+}
+
+// Row is what was learned so far.
+func (s *scan) Row() agent.Row {
+	row := agent.Row{FirstPrompt: s.Prompt, Branch: s.Branch, Messages: s.Messages}
+	for _, title := range s.Titles {
+		if row.Title == "" {
+			row.Title = title
+		}
+	}
+	row.StartedAt = timeOf(s.Started)
+	row.EndedAt = timeOf(s.lastTime())
+	return row
+}
+
+func (s *scan) lastTime() string {
+	if s.ended[0] != 0 {
+		return string(s.ended[:])
+	}
+	return s.Ended
+}
+
+func timeOf(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// titleMembers are the records that carry a title, best first: the human's
+// own, the agent's (197), the name a session was started with (332).
+var titleMembers = []struct{ kind, member string }{
+	{"custom-title", "customTitle"},
+	{"ai-title", "aiTitle"},
+	{"agent-name", "agentName"},
+}
+
+// record is what a walk over a line finds. The slices are parts of the line.
+type record struct {
+	kind      string // of the constants below, "" = another
+	side      bool
+	meta      bool // the CLI's own words: isMeta, a summary, news of a task
+	result    bool // of tools
+	cwd       []byte
+	time      []byte
+	branch    []byte
+	messageID []byte
+	content   int // where message.content begins, 0 = none
+	title     []byte
+}
+
+const (
+	kindUser      = "user"
+	kindAssistant = "assistant"
+	kindQueued    = "queued" // attachment/queued_command: said while the agent worked
+)
+
+// Line takes one line.
+func (s *scan) Line(line []byte) {
+	var r record
+	if i := r.walkTitle(line); i >= 0 {
+		s.Titles[i] = short(unquote(r.title))
+		return
+	}
+	if !r.walk(line, s.Cwd == "") {
+		return
+	}
+	if s.Cwd == "" && len(r.cwd) > 0 {
+		s.Cwd = unquote(r.cwd)
+		s.Sidechain = r.side
+	}
+	if r.side || r.kind == "" {
+		return
+	}
+	s.clock(r.time)
+	switch r.kind {
+	case kindAssistant:
+		if len(r.messageID) == 0 || string(r.messageID) != s.LastID {
+			s.LastID = string(r.messageID)
+			s.Messages++
+		}
+	case kindUser, kindQueued:
+		s.human(line, &r)
+	}
+}
+
+// human counts what the human said.
+func (s *scan) human(line []byte, r *record) {
+	if r.meta || r.result || r.content == 0 {
+		return
+	}
+	text, images, ok := contentText(line, r.content)
+	if text, ok = typed(text, images, ok); !ok {
+		return
+	}
+	s.Prompts++
+	s.Messages++
+	s.LastID = ""
+	if len(r.branch) > 0 {
+		s.Branch = unquote(r.branch)
+	}
+	if s.Prompt == "" {
+		if s.said != nil {
+			text = s.said(text)
+		}
+		s.Prompt = short(text)
+	}
+}
+
+func (s *scan) clock(t []byte) {
+	if len(t) != len(aTime) {
+		return
+	}
+	copy(s.ended[:], t)
+	if s.Started == "" {
+		s.Started = string(t)
+	}
+}
+
+// short keeps what a list can show: 2,000 bytes.
+func short(text string) string {
+	const most = 2000
+	text = strings.TrimSpace(text)
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.Clone(text[:end])
+}
+
+// walkTitle finds a title and returns which of titleMembers it is, or -1.
+func (r *record) walkTitle(line []byte) int {
+	const start = `{"type":"`
+	if !bytes.HasPrefix(line, []byte(start)) {
+		return -1
+	}
+	for i, t := range titleMembers {
+		if !bytes.HasPrefix(line[len(start):], []byte(t.kind+`"`)) {
+			continue
+		}
+		s := skim{b: line}
+		s.members(func(key []byte) bool {
+			if string(key) == t.member {
+				r.title, _ = s.text()
+			}
+			return true
+		})
+		if len(r.title) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// walk finds what counts in a line, and reads no further than it must. all
+// asks for the folder of records of any kind. It reports whether the record is
+// of a kind that counts, or names a folder. A line that is cut or torn counts
+// as far as it goes.
+func (r *record) walk(line []byte, all bool) bool {
+	s := skim{b: line}
+	var messageAt int
+	s.members(func(key []byte) bool {
+		switch string(key) {
+		case "isSidechain":
+			r.side = s.isTrue()
+		case "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly":
+			r.meta = r.meta || s.isTrue()
+		case "type":
+			kind, _ := s.text()
+			switch string(kind) {
+			case kindUser:
+				r.kind = kindUser
+			case kindAssistant:
+				r.kind = kindAssistant
+			case "attachment":
+			default:
+				return all
+			}
+		case "attachment":
+			at := s.i
+			r.attachment(&s)
+			s.i = at
+			if r.kind == "" && !all {
+				return false
+			}
+		case "message":
+			messageAt = s.i
+			r.message(&s)
+			s.i = messageAt
+		case "origin":
+			r.meta = r.meta || bytes.HasPrefix(s.b[s.i:], []byte(`{"kind":"task-notification"`))
+		case "cwd":
+			r.cwd, _ = s.text()
+		case "timestamp":
+			r.time, _ = s.text()
+		case "gitBranch":
+			r.branch, _ = s.text()
+		}
+		// The rest of an answer, or of a tool's output, tells nothing more.
+		known := r.kind == kindAssistant || r.kind == kindUser && r.result
+		return all || !known || len(r.time) == 0 || messageAt == 0
+	})
+	return r.kind != "" || all && len(r.cwd) > 0
+}
+
+// message finds the id of a message, or where its content begins.
+func (r *record) message(s *skim) {
+	s.members(func(key []byte) bool {
+		switch string(key) {
+		case "id":
+			r.messageID, _ = s.text()
+		case "role":
+			if role, _ := s.text(); string(role) == kindAssistant {
+				return len(r.messageID) == 0
+			}
+		case "content":
+			r.content = s.i
+			if s.next() == '[' {
+				r.result = isToolResult(*s)
+			}
+			return r.kind == kindAssistant && len(r.messageID) == 0
+		}
+		return true
+	})
+}
+
+// isToolResult tells whether the first block at s is a tool's result.
+func isToolResult(s skim) (found bool) {
+	s.elements(func() bool {
+		s.members(func(key []byte) bool {
+			if string(key) != "type" {
+				return true
+			}
+			kind, _ := s.text()
+			found = string(kind) == "tool_result"
+			return false
+		})
+		return false
+	})
+	return found
+}
+
+// attachment finds what a human said while the agent worked.
+func (r *record) attachment(s *skim) {
+	kind, mode, content := "", "prompt", 0
+	s.members(func(key []byte) bool {
+		switch string(key) {
+		case "type":
+			b, _ := s.text()
+			kind = string(b)
+			return kind == "queued_command"
+		case "prompt":
+			content = s.i
+		case "commandMode":
+			b, _ := s.text()
+			mode = string(b)
+		}
+		return true
+	})
+	if kind == "queued_command" && mode == "prompt" && content > 0 {
+		r.kind, r.content = kindQueued, content
+	}
+}
+
+// contentText is the text of a message's content, which begins at i: a string,
+// or a list of blocks. Of a line that is cut it is what is there.
+func contentText(line []byte, i int) (text string, images int, ok bool) {
+	s := skim{b: line, i: i}
+	if s.next() != '[' {
+		b, whole := s.text()
+		if !whole && s.next() == 0 && i < len(line) && line[i] == '"' {
+			b = bytes.TrimRight(line[i+1:], `\`) // cut in the middle
+			if n := bytes.LastIndexByte(b, '\\'); n > len(b)-6 && n >= 0 {
+				b = b[:n]
+			}
+		}
+		return unquote(b), 0, b != nil
+	}
+	var parts []string
+	s.elements(func() bool {
+		var kind, words []byte
+		s.members(func(key []byte) bool {
+			switch string(key) {
+			case "type":
+				kind, _ = s.text()
+			case "text":
+				words, _ = s.text()
+			}
+			return true
+		})
+		switch string(kind) {
+		case "text":
+			parts = append(parts, unquote(words))
+		case "image":
+			images++
+		}
+		return true
+	})
+	return strings.Join(parts, "\n\n"), images, len(parts) > 0 || images > 0
+}
+
+// unquote is a string of JSON, given without its quotes, as text.
+func unquote(b []byte) string {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return strings.ToValidUTF8(string(b), "\uFFFD")
+	}
+	var s string
+	quoted := append(append([]byte{'"'}, b...), '"')
+	if json.Unmarshal(quoted, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// interruptedMark is how 332 and 197 note that the human stopped the agent.
+const interruptedMark = "[Request interrupted by user"
+
+// notTyped is how records begin that 332 or 197 write in the human's name
+// and that nobody typed.
+var notTyped = []string{
+	interruptedMark,
+	"<task-notification>",
+	"<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>",
+	"<bash-stdout>", "<bash-stderr>",
+}
+
+// typed is what the human typed of a text in their name; a command of the
+// CLI's is written with its marks. An image alone has no words.
+func typed(text string, images int, ok bool) (string, bool) {
+	if !ok {
+		return "", false
+	}
+	for _, start := range notTyped {
+		if strings.HasPrefix(text, start) {
+			return "", false
+		}
+	}
+	if name := between(text, "<command-name>", "</command-name>"); name != "" && strings.HasPrefix(text, "<command-") {
+		return strings.TrimSpace(name + " " + between(text, "<command-args>", "</command-args>")), true
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", images > 0
+	}
+	return text, true
+}
+
+func between(s, start, end string) string {
+	_, s, found := strings.Cut(s, start)
+	s, _, ends := strings.Cut(s, end)
+	if !found || !ends {
+		return ""
+	}
+	return s
+}

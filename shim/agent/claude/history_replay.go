@@ -1,0 +1,205 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/event"
+)
+
+// replay turns the records of a transcript into the events of the live stream.
+// Each turn has a mapper of its own; records go to it in the shape of lines of
+// stdout.
+type replay struct {
+	h agent.History
+	m *mapper
+
+	first, last string // times of the turn's records
+	said        int    // records in the user's name behind the prompt: the CLI counts them as turns
+	stopReason  string // of the last message
+	failed      *diskRecord
+	maxTurns    float64 // the limit that ended the turn, 0 = none did
+	interrupted bool
+}
+
+// NewReplay returns what turns records into events.
+func (Claude) NewReplay(h agent.History) agent.Replay {
+	r := &replay{h: h}
+	r.reset()
+	return r
+}
+
+func (r *replay) reset() {
+	*r = replay{h: r.h, m: newMapper(agent.MapOptions{Repo: r.h.Repo, Top: r.h.Top})}
+	r.m.started = true
+}
+
+// Begins tells whether the human said this. What they said while the agent
+// worked belongs to the turn.
+func (*replay) Begins(line []byte) bool {
+	var r record
+	if !r.walk(line, false) || r.kind != kindUser || r.side || r.meta || r.result || r.content == 0 {
+		return false
+	}
+	_, ok := typed(contentText(line, r.content))
+	return ok
+}
+
+// diskRecord is a record as 332 and 197 write it. What stdout writes with
+// underscores is in camel case here.
+type diskRecord struct {
+	Type      string `json:"type"`
+	UUID      string `json:"uuid"`
+	Timestamp string `json:"timestamp"`
+	Sidechain bool   `json:"isSidechain"`
+	Message   struct {
+		wireMessage
+		StopReason string `json:"stop_reason"`
+	} `json:"message"`
+	ToolUseResult toolUseResult `json:"toolUseResult"`
+	Attachment    struct {
+		Type     string  `json:"type"`
+		MaxTurns float64 `json:"maxTurns"`
+	} `json:"attachment"`
+
+	// of an answer that is an error
+	IsAPIError   bool    `json:"isApiErrorMessage"`
+	Error        string  `json:"error"`
+	ErrorStatus  float64 `json:"apiErrorStatus"`
+	APIErrorType string  `json:"apiErrorType"`
+}
+
+// Map maps one record.
+func (r *replay) Map(line []byte) []event.Event {
+	var rec record
+	if !rec.walk(line, false) || rec.side {
+		r.noteAttachment(line)
+		return nil
+	}
+	if rec.kind == kindQueued || rec.kind == kindUser && !rec.meta && !rec.result {
+		return r.user(line, &rec)
+	}
+	if rec.meta {
+		if len(r.m.messages) > 0 { // before the first answer it belongs to the prompt: where an image lies
+			r.said++
+		}
+		return nil
+	}
+	var d diskRecord
+	if !agent.Decode(line, &d) {
+		return nil
+	}
+	r.clock(d.Timestamp)
+	l := &wireLine{Type: d.Type, UUID: d.UUID, Message: d.Message.wireMessage, ToolUseResult: d.ToolUseResult}
+	r.m.out = nil
+	if rec.kind == kindUser {
+		r.m.user(l)
+		r.said++
+		return shown(r.m.out)
+	}
+	if d.IsAPIError {
+		l.Error = d.Error
+		r.failed = &d
+	} else {
+		r.stopReason, r.failed = d.Message.StopReason, nil
+	}
+	r.m.assistant(l)
+	return shown(r.m.out)
+}
+
+// shown is without what is not replayed.
+func shown(events []event.Event) (out []event.Event) {
+	for _, e := range events {
+		if _, usage := e.(event.Usage); !usage {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// user is what the human said, without what we had put around it.
+func (r *replay) user(line []byte, rec *record) []event.Event {
+	if rec.content == 0 {
+		return nil
+	}
+	raw, images, ok := contentText(line, rec.content)
+	text, ok := typed(raw, images, ok)
+	if !ok {
+		r.said++
+		r.interrupted = r.interrupted || strings.HasPrefix(raw, interruptedMark)
+		return nil
+	}
+	r.clock(string(rec.time))
+	r.interrupted = false
+	if r.h.Said != nil {
+		text = r.h.Said(text)
+	}
+	return []event.Event{event.User{Text: text}}
+}
+
+func (r *replay) clock(t string) {
+	if r.first == "" {
+		r.first = t
+	}
+	r.last = t
+}
+
+// noteAttachment notes how a turn ended that the CLI ended.
+func (r *replay) noteAttachment(line []byte) {
+	const most = 4 << 10 // bytes; this one is small
+	if len(line) > most || !bytes.Contains(line, []byte("max_turns_reached")) {
+		return
+	}
+	var d diskRecord
+	if json.Unmarshal(line, &d) == nil && !d.Sidechain && d.Attachment.Type == "max_turns_reached" {
+		r.maxTurns = d.Attachment.MaxTurns
+	}
+}
+
+// End closes the turn with its result, where the records tell that it is over:
+// of a session that was killed, or is at work, they do not.
+func (r *replay) End() []event.Event {
+	defer r.reset()
+	l := wireLine{
+		NumTurns:   float64(1 + r.said),
+		DurationMs: float64(timeOf(r.last).Sub(timeOf(r.first)).Milliseconds()),
+		Subtype:    "success", IsError: false,
+	}
+	switch {
+	case r.failed != nil:
+		r.fail(&l)
+	case r.maxTurns > 0:
+		l.IsError, l.Subtype = true, "error_max_turns"
+		l.Errors = []string{fmt.Sprintf("Reached maximum number of turns (%.0f)", r.maxTurns)}
+	case r.interrupted:
+		// A cancel, as the live stream of a run that was stopped says it.
+		l.Subtype, l.TerminalReason = "error_during_execution", "aborted_streaming"
+	case r.stopReason == "" || r.stopReason == "tool_use" || r.stopReason == "pause_turn":
+		return nil
+	}
+	r.m.result = &l
+	out := []event.Event{r.m.resultEvent(l.IsError == true)}
+	if l.IsError == true {
+		out = append(out, r.m.failure())
+	}
+	return out
+}
+
+// fail makes the result of an answer that is an error.
+func (r *replay) fail(l *wireLine) {
+	l.IsError = true
+	l.APIErrorStatus, l.APIErrorType = r.failed.ErrorStatus, r.failed.APIErrorType
+	l.StopReason = r.failed.Message.StopReason
+	for _, b := range r.failed.Message.Content {
+		if b.Type == "text" {
+			text := b.Text
+			l.Result = &text
+		}
+	}
+	if l.Result != nil && strings.HasPrefix(*l.Result, "Prompt is too long") {
+		l.TerminalReason = "prompt_too_long"
+	}
+}
