@@ -42,8 +42,9 @@ type Transcript struct {
 	Whole bool
 }
 
-// Scan reads one transcript for the list. It does no I/O, and decodes few
-// lines: a list may stand on gigabytes.
+// Scan reads one transcript for the list. It does no I/O, but to resolve the
+// symbolic links of a folder that a record names, and decodes few lines: a list
+// may stand on gigabytes.
 type Scan interface {
 	// Line takes one line without its newline. One of more than ScanLimit
 	// bytes comes cut to that: its beginning. A malformed line is skipped.

@@ -13,8 +13,12 @@
 //	errors.go    failures → code, message and fix
 //	models.go    models, sign-in and billing, asked of the CLI itself
 //	session.go   where a session was recorded, its model and its usage
+//	history.go   the rollouts there are; which folder is the repository
+//	history_bytes.go   finds members of a record without decoding it
+//	history_scan.go    rollout → a row of the list
+//	history_replay.go  rollout → events, by the mapper of live runs
 //
-// Everything but models.go and session.go is pure: no I/O, no clock. It leaves
+// Everything but models.go, session.go and history.go is pure: no I/O, no clock. It leaves
 // processes to agent/process and the story of a run to run.
 //
 // Behaviour was measured on codex 0.171.0 unless a comment says otherwise.
