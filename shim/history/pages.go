@@ -79,6 +79,7 @@ func parseCursor(s string) (p place, err error) {
 		p.closing, err = strconv.Atoi(closing)
 		ok = ok && err == nil
 	}
+	ok = ok && p.turn >= 0 && p.turn < theEnd.turn && p.records >= 0 && p.closing >= 0
 	if !ok || p.String() != s { // nothing but what String writes
 		return place{}, errors.Wrapf(ErrBadCursor, "%.40q", s)
 	}
