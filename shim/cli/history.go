@@ -209,16 +209,21 @@ func title(row server.SessionRow) string {
 func commits(runs []run.Summary) string {
 	var all []string
 	for _, r := range slices.Backward(runs) {
+		short := r.SHA[:min(len(r.SHA), shortSHA)]
 		switch {
-		case r.SHA == "":
+		case short == "":
 		case r.Undone:
-			all = append(all, r.SHA+" (undone)")
+			all = append(all, short+" (undone)")
 		default:
-			all = append(all, r.SHA)
+			all = append(all, short)
 		}
 	}
 	return strings.Join(all, ", ")
 }
+
+// shortSHA is how much of a commit's name git needs in all but the largest
+// repositories.
+const shortSHA = 9
 
 // age is how long ago something was, in one unit.
 func age(now time.Time, at *time.Time) string {
