@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -277,6 +278,17 @@ func (r *grokRecord) chat(v object) {
 	r.append("chat_history.jsonl", v)
 }
 
+// typed is a record with its type in front, where the real one has it.
+func typed(v object) []byte {
+	typ, ok := v["type"].(string)
+	if !ok {
+		return encode(v, "")
+	}
+	rest := maps.Clone(v)
+	delete(rest, "type")
+	return append([]byte(`{"type":`+quoted(typ)+`,`), encode(rest, "")[1:]...)
+}
+
 func (r *grokRecord) update(method string, update object) {
 	r.summary.Messages++
 	r.append("updates.jsonl", object{"timestamp": r.epoch, "method": method, "params": object{
@@ -291,7 +303,7 @@ func (r *grokRecord) append(name string, v object) {
 	}
 	f, err := os.OpenFile(filepath.Join(r.dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
-		_, err = f.Write(encode(v, ""))
+		_, err = f.Write(typed(v))
 		err = errors.CombineErrors(err, f.Close())
 	}
 	r.err = err
