@@ -46,7 +46,7 @@ type Transcript struct {
 // symbolic links of a folder that a record names, and decodes few lines: a list
 // may stand on gigabytes.
 type Scan interface {
-	// Line takes one line without its newline. One of more than ScanLimit
+	// Line takes one line without its newline, valid until it returns. One of more than ScanLimit
 	// bytes comes cut to that: its beginning. A malformed line is skipped.
 	Line(line []byte)
 	// Verdict tells whether the session is one of the repository. Foreign and
@@ -86,9 +86,11 @@ type Row struct {
 // any turn.
 type Replay interface {
 	// Begins tells whether a record begins a turn: what the human said. It is
-	// cheap, and also asked of records that Map never sees.
+	// cheap, and also asked of records that Map never sees. One of more than
+	// ScanLimit bytes comes cut to that: its beginning.
 	Begins(line []byte) bool
-	// Map maps one line. A malformed or unknown one gives no events.
+	// Map maps one line. A malformed or unknown one gives no events. The same
+	// turn read again gives the same events: a page is found by their number.
 	Map(line []byte) []event.Event
 	// End closes the turn: what was said with the last record, its result. It
 	// is called before each record that begins a turn and at the end of the

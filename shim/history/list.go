@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -97,24 +96,33 @@ func (h *History) unlock() { <-h.busy }
 // that were dear to get: a tail of a running session can be read again.
 func (h *History) keep(transcripts []agent.Transcript, entries []*entry) {
 	const dear = 1 << 20 // bytes
-	index := make(map[string]*entry, len(entries))
-	news := false
+	known, same, anew := 0, 0, false
 	for i, e := range entries {
 		if e == nil {
 			continue
 		}
-		path := transcripts[i].Path
-		before := h.index[path]
-		index[path] = e
-		if before == nil || before.inode != e.inode || e.offset < before.offset {
-			news = true
-		} else if e != before {
+		known++
+		switch before := h.index[transcripts[i].Path]; {
+		case before == e:
+			same++
+		case before == nil || before.inode != e.inode || e.offset < before.offset:
+			anew = true
+		default:
 			h.unsaved += e.offset - before.offset
 		}
 	}
-	news = news || len(index) < len(h.index) // what vanished was dropped
+	vanished := known < len(h.index)
+	if same == known && !vanished {
+		return
+	}
+	index := make(map[string]*entry, known)
+	for i, e := range entries {
+		if e != nil {
+			index[transcripts[i].Path] = e
+		}
+	}
 	h.index = index
-	if h.opts.Cache == "" || !news && h.unsaved < dear {
+	if h.opts.Cache == "" || !anew && !vanished && h.unsaved < dear {
 		return
 	}
 	if writeIndex(h.opts.Cache, h.opts.key(), index) == nil { // without it the next start is slower, no more
@@ -124,18 +132,24 @@ func (h *History) keep(transcripts []agent.Transcript, entries []*entry) {
 
 // rows are the listed sessions, each once, newest first.
 func rows(entries []*entry) []Session {
-	byID := map[string]Session{}
+	ours := make([]*entry, 0, len(entries))
 	for _, e := range entries {
-		if e == nil || e.verdict != agent.Ours {
-			continue
-		}
-		if other, twice := byID[e.row.ID]; !twice || newer(e.row, other) {
-			byID[e.row.ID] = e.row
+		if e != nil && e.verdict == agent.Ours {
+			ours = append(ours, e)
 		}
 	}
-	return slices.SortedFunc(maps.Values(byID), func(a, b Session) int {
-		return cmp.Or(b.EndedAt.Compare(a.EndedAt), strings.Compare(a.ID, b.ID))
+	slices.SortFunc(ours, func(a, b *entry) int {
+		return cmp.Or(b.row.EndedAt.Compare(a.row.EndedAt), strings.Compare(a.row.ID, b.row.ID))
 	})
+	seen := make(map[string]bool, len(ours))
+	out := make([]Session, 0, len(ours))
+	for _, e := range ours {
+		if !seen[e.row.ID] {
+			seen[e.row.ID] = true
+			out = append(out, e.row)
+		}
+	}
+	return out
 }
 
 func newer(a, b Session) bool { return a.EndedAt.After(b.EndedAt) }

@@ -89,6 +89,7 @@ type scan struct {
 	Ended     string    `json:"end,omitempty"`
 	Branch    string    `json:"branch,omitempty"`
 	ended     [len(aTime)]byte
+	pending   []byte // the last record, when it was not read as far as its time
 }
 
 const aTime = "2006-01-02T15:04:05.000Z" // as 332 and 197 write it
@@ -150,6 +151,12 @@ func (s *scan) Row() agent.Row {
 }
 
 func (s *scan) lastTime() string {
+	if len(s.pending) > 0 {
+		if t := timeIn(s.pending); len(t) == len(aTime) {
+			copy(s.ended[:], t)
+		}
+		s.pending = s.pending[:0]
+	}
 	if s.ended[0] != 0 {
 		return string(s.ended[:])
 	}
@@ -176,6 +183,7 @@ var titleMembers = []struct{ kind, member string }{
 type record struct {
 	kind      string // of the constants below, "" = another
 	side      bool
+	sideKnown bool
 	meta      bool // the CLI's own words: isMeta, a summary, news of a task
 	result    bool // of tools
 	cwd       []byte
@@ -209,7 +217,7 @@ func (s *scan) Line(line []byte) {
 	if r.side || r.kind == "" {
 		return
 	}
-	s.clock(r.time)
+	s.clock(line, r.time)
 	switch r.kind {
 	case kindAssistant:
 		if len(r.messageID) == 0 || string(r.messageID) != s.LastID {
@@ -244,7 +252,17 @@ func (s *scan) human(line []byte, r *record) {
 	}
 }
 
-func (s *scan) clock(t []byte) {
+// clock notes the time of a record. Only the last one's counts, so where it
+// stands behind megabytes it is looked for later.
+func (s *scan) clock(line, t []byte) {
+	if len(t) == 0 && s.Started != "" {
+		s.pending = append(s.pending[:0], line...)
+		return
+	}
+	if len(t) == 0 {
+		t = timeIn(line)
+	}
+	s.pending = s.pending[:0]
 	if len(t) != len(aTime) {
 		return
 	}
@@ -252,6 +270,13 @@ func (s *scan) clock(t []byte) {
 	if s.Started == "" {
 		s.Started = string(t)
 	}
+}
+
+// timeIn finds the time of a record, wherever it stands.
+func timeIn(line []byte) []byte {
+	var r record
+	r.walk(line, true)
+	return r.time
 }
 
 // short keeps what a list can show: 2,000 bytes.
@@ -298,11 +323,10 @@ func (r *record) walkTitle(line []byte) int {
 // as far as it goes.
 func (r *record) walk(line []byte, all bool) bool {
 	s := skim{b: line}
-	var messageAt int
 	s.members(func(key []byte) bool {
 		switch string(key) {
 		case "isSidechain":
-			r.side = s.isTrue()
+			r.side, r.sideKnown = s.isTrue(), true
 		case "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly":
 			r.meta = r.meta || s.isTrue()
 		case "type":
@@ -324,7 +348,7 @@ func (r *record) walk(line []byte, all bool) bool {
 				return false
 			}
 		case "message":
-			messageAt = s.i
+			messageAt := s.i
 			r.message(&s)
 			s.i = messageAt
 		case "origin":
@@ -337,8 +361,8 @@ func (r *record) walk(line []byte, all bool) bool {
 			r.branch, _ = s.text()
 		}
 		// The rest of an answer, or of a tool's output, tells nothing more.
-		known := r.kind == kindAssistant || r.kind == kindUser && r.result
-		return all || !known || len(r.time) == 0 || messageAt == 0
+		known := r.kind == kindAssistant && len(r.messageID) > 0 || r.kind == kindUser && r.result
+		return all || !known || !r.sideKnown
 	})
 	return r.kind != "" || all && len(r.cwd) > 0
 }
@@ -351,6 +375,7 @@ func (r *record) message(s *skim) {
 			r.messageID, _ = s.text()
 		case "role":
 			if role, _ := s.text(); string(role) == kindAssistant {
+				r.kind = kindAssistant
 				return len(r.messageID) == 0
 			}
 		case "content":
