@@ -42,9 +42,10 @@ type Transcript struct {
 	Whole bool
 }
 
-// Scan reads one transcript for the list. It does no I/O, but to resolve the
-// symbolic links of a folder that a record names, and decodes few lines: a list
-// may stand on gigabytes.
+// Scan reads one transcript for the list, and decodes few lines: a list may
+// stand on gigabytes. It does no I/O, but to resolve the symbolic links of a
+// folder that a record names, and, where Path has no prompt at all (grok), to
+// find the first one in Events.
 type Scan interface {
 	// Line takes one line without its newline, valid until it returns. One of more than ScanLimit
 	// bytes comes cut to that: its beginning. A malformed line is skipped.

@@ -84,14 +84,15 @@ func promptText(s agent.Spec) string {
 	return text + marker + "\n\n" + s.Prompt
 }
 
-// UserPart is what the user had asked in a prompt that grok recorded: all
-// below our marker, or the whole text when it has none.
+// UserPart is Spec.Prompt of a prompt that grok recorded: all below our marker
+// and the empty line after it, or the whole text when it has none. (Of space at
+// the prompt's end nothing is left: grok had trimmed it.)
 func UserPart(text string) string {
 	_, user, found := strings.Cut("\n"+text+"\n", "\n"+marker+"\n")
 	if !found {
 		return text
 	}
-	return strings.TrimSpace(user)
+	return strings.TrimPrefix(strings.TrimSuffix(user, "\n"), "\n")
 }
 
 // Refuse returns why s cannot be given to grok, or nil.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -82,7 +83,7 @@ func TestPromptFile(t *testing.T) {
 		if strings.HasPrefix(delivered, "/") || strings.HasPrefix(delivered, "@") || delivered == "" {
 			t.Errorf("%s: grok gets %q", tt.name, delivered)
 		}
-		if user := UserPart(delivered); user != strings.TrimSpace(tt.prompt) {
+		if user := UserPart(delivered); user != strings.TrimRightFunc(tt.prompt, unicode.IsSpace) {
 			t.Errorf("%s: the user's part is %q", tt.name, user)
 		}
 	}
@@ -94,6 +95,7 @@ func TestUserPart(t *testing.T) {
 		{"the first marker counts", "S\n" + marker + "\n\na\n" + marker + "\nb", "a\n" + marker + "\nb"},
 		{"a marker within a line is none", "see " + marker, "see " + marker},
 		{"the marker alone", marker, ""},
+		{"space before the user's words", "S\n" + marker + "\n\n\n  a", "\n  a"},
 	}
 	for _, tt := range tests {
 		if got := UserPart(tt.text); got != tt.want {

@@ -14,9 +14,11 @@
 //	errors.go    failures → code, message and fix
 //	models.go    models, sign-in and billing, asked of the CLI itself
 //	session.go   where a session was recorded, and its model
+//	history.go   the sessions there are, and summary.json → a row of the list
+//	history_replay.go   chat_history.jsonl → events
 //
-// Everything but models.go and session.go is pure: no I/O, no clock (place.go
-// resolves symbolic links, but only of paths that differ).
+// Everything but models.go, session.go and history.go is pure: no I/O, no clock
+// (place.go resolves symbolic links, but only of paths that differ).
 //
 // grok was never run by us. What is known of it was read from its published
 // source, version 1.0.6 (xai-org/grok-build, 19d42e3); comments that name a
