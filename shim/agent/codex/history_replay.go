@@ -219,15 +219,16 @@ func (r *replay) responseItem(b []byte, bare bool) {
 			r.called(&i)
 		}
 	case "function_call_output", "custom_tool_call_output":
-		if agent.Decode(value(b), &i) {
-			r.returned(&i)
+		id := text(member(b, "call_id"))
+		if c := r.turn.tools.calls[id]; c != nil && !c.answered && agent.Decode(value(b), &i) {
+			r.returned(c, id, outputOf(i.Output))
 		}
 	case "message":
-		if bare && is(member(b, "role"), "assistant") {
+		if bare && is(member(b, "role"), "assistant") && whole(b) {
 			r.turn.message(&wireItem{ID: r.turn.nextLegacyID(), Text: contentText(member(b, "content"))})
 		}
 	case "reasoning":
-		if bare {
+		if bare && whole(b) {
 			r.turn.reasoning(&wireItem{ID: r.turn.nextLegacyID(), Text: contentText(member(b, "summary"))})
 		}
 	}
@@ -324,17 +325,12 @@ func patchItem(patch string) *wireItem {
 
 // returned is the output of a call. Where there are items, one with the whole
 // output may follow; else this closes the call.
-func (r *replay) returned(i *responseItem) {
-	c := r.turn.tools.calls[i.CallID]
-	if c == nil || c.answered {
-		return
-	}
-	out := outputOf(i.Output)
+func (r *replay) returned(c *call, id string, out output) {
 	if r.items {
-		r.outputs[i.CallID] = out
+		r.outputs[id] = out
 		return
 	}
-	r.turn.close(c, i.CallID, out.text, out.failed)
+	r.turn.close(c, id, out.text, out.failed)
 }
 
 // output is the result of a call as the model was given it.

@@ -111,6 +111,44 @@ func TestReplayOfOlderGenerations(t *testing.T) {
 	}
 }
 
+// What the rollout tells badly: a command that never got an item, a turn that
+// failed before there was a task_complete.
+func TestReplayOfFailures(t *testing.T) {
+	const user = `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage","id":"u","content":[{"type":"text","text":"go"}]}}}` + "\n"
+	const call = `{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"sed -i s/a/b/ a\"}","call_id":"c1"}}` + "\n"
+	const output = `{"type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 4\nOutput:\nread-only\n"}}` + "\n"
+	const done = `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":null,"duration_ms":1500}}` + "\n"
+	const tool = `{"type":"user","text":"go"}
+{"type":"tool","tool":"shell","detail":"sed -i s/a/b/ a","id":"0"}`
+	tests := []struct{ name, rollout, want string }{
+		{"no item, an output", user + call + output + done, tool + `
+{"type":"tool_result","tool":"shell","id":"0","text":"read-only\n","isError":true,"truncated":false}
+{"type":"result","isError":false,"numTurns":1,"durationMs":0,"totalCostUsd":0,"usage":null,"result":null,"subtype":"success"}`},
+		{"no item, no output", user + call + done, tool + `
+{"type":"tool_result","tool":"shell","id":"0","text":"still running when codex ended","isError":false,"truncated":false}
+{"type":"result","isError":false,"numTurns":1,"durationMs":0,"totalCostUsd":0,"usage":null,"result":null,"subtype":"success"}`},
+		{"killed", user + call + output, tool},
+		{"an error of old", `{"type":"event_msg","payload":{"type":"user_message","message":"go"}}` + "\n" + `{"type":"event_msg","payload":{"type":"error","message":"You've hit your usage limit."}}`, `{"type":"user","text":"go"}
+{"type":"result","isError":true,"numTurns":1,"durationMs":0,"totalCostUsd":0,"usage":null,"result":null,"subtype":"error_during_execution"}
+{"type":"error","message":"the usage limit of this OpenAI account is reached","code":"rate_limited","fix":"wait until the limit resets, then ask again"}`},
+		{"a failure without words", user + `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":""}}}`, `{"type":"user","text":"go"}
+{"type":"result","isError":true,"numTurns":1,"durationMs":0,"totalCostUsd":0,"usage":null,"result":null,"subtype":"error_during_execution"}
+{"type":"error","message":"codex failed and gave no reason","code":"internal"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := story(t, replayAll(agent.History{Repo: "/p/app"}, recordsOf(tt.rollout))); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+	for _, e := range replayAll(agent.History{}, recordsOf(user+done)) {
+		if r, ok := e.(event.Result); ok && r.DurationMs != 1500 {
+			t.Errorf("the turn took %d ms", r.DurationMs)
+		}
+	}
+}
+
 // A page may begin at any turn: a turn's events do not depend on what came
 // before it.
 func TestReplayOfOneTurnAlone(t *testing.T) {
@@ -152,6 +190,23 @@ func twoTurns(t testing.TB) string {
 		b.Write(append(line, '\n'))
 	}
 	return b.String()
+}
+
+// Torn lines and a half-written last one lose themselves only.
+func TestReplayOfTornLines(t *testing.T) {
+	for _, rollout := range []string{eventsRollout, bareRollout, twoTurns(t)} {
+		lines := recordsOf(rollout)
+		h := agent.History{Repo: "/p/app"}
+		want := replayAll(h, lines)
+		torn := slices.Clone(lines)
+		for i := len(lines); i >= 0; i-- {
+			cut := lines[max(0, i-1)]
+			torn = slices.Insert(torn, i, cut[:len(cut)/2], []byte("no JSON"), nil, []byte(`{"type":"event_msg","payload":{"type":"user_message","message":"half`))
+		}
+		if got := replayAll(h, torn); !slices.EqualFunc(got, want, sameEvent) {
+			t.Errorf("got\n%s\nwant\n%s", story(t, got), story(t, want))
+		}
+	}
 }
 
 // While the agent works, a turn has no result, and its tool no answer.
