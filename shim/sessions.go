@@ -95,24 +95,29 @@ func (s *Sessions) Events(ctx context.Context, provider, id string, page history
 func (s *Shim) Sessions() *Sessions { return s.sessions }
 
 // ForgetSessions removes the index of the sessions of the repository whose top
-// level is top. The sessions themselves are the agents'; they stay.
+// level is top, "" = of every one. The sessions themselves are the agents';
+// they stay.
 func ForgetSessions(environ []string, top string) error {
 	dir := historyCache(environ, top)
 	if dir == "" {
 		return nil
 	}
-	return os.RemoveAll(dir)
+	return errors.WithHint(errors.Wrap(os.RemoveAll(dir), "remove the index of the sessions"), "remove the folder yourself: "+dir)
 }
 
 // historyCache is where the indexes of one repository are:
-// <user cache dir>/slidewrite/history/<hash of top>, "" where the environment
-// names no place.
+// <user cache dir>/slidewrite/history/<hash of top>, or with no top the folder
+// of all; "" where the environment names no place.
 func historyCache(environ []string, top string) string {
 	dir := cacheDir(runtime.GOOS, environ)
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, "slidewrite", "history", hashOf(top))
+	all := filepath.Join(dir, "slidewrite", "history")
+	if top == "" {
+		return all
+	}
+	return filepath.Join(all, hashOf(top))
 }
 
 // cacheName is the folder of one provider's index. A folder in the repository

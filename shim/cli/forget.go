@@ -23,7 +23,7 @@ func (a *app) forgetCommand() *urfave.Command {
 		Usage: "wipe stored prompts, journals and run refs of this repo (--all: of every repo)",
 		Description: "It asks nothing, and the runs it wipes can no longer be undone. Files, index, branches and commits stay as they are; " +
 			"a commit quotes the first line of its prompt. The token stays, so what is paired stays paired; " +
-			"so does what the agent keeps itself, such as its sessions. Git's own gc frees the snapshots about two weeks later, `git gc --prune=now` at once. " +
+			"so does what the agent keeps itself, such as its sessions (our index of them goes). Git's own gc frees the snapshots about two weeks later, `git gc --prune=now` at once. " +
 			"What a killed shim left half done is finished or rolled back first. A repo in which a run is on is left alone, and named. " +
 			"Exit code 1 when something is left; calling it again wipes the rest.",
 		// No variable for --all: how much is wiped is said, not set.
@@ -94,6 +94,9 @@ func (w *wiper) one(ctx context.Context, dir string) error {
 	f, err := w.wipe(ctx, store, dir)
 	w.undos += f.Undoable
 	w.say(forgotten{Repo: store.Top(), Runs: f.Runs, Refs: f.Refs}, err)
+	if err := shim.ForgetSessions(w.Environ, store.Top()); err != nil {
+		w.fail(err)
+	}
 	return w.result()
 }
 
@@ -125,6 +128,9 @@ func (w *wiper) all(ctx context.Context) error {
 	}
 	if !w.said && !w.failed && !w.json {
 		fmt.Fprintln(w.out, "nothing was stored")
+	}
+	if err := shim.ForgetSessions(w.Environ, ""); err != nil {
+		w.fail(err)
 	}
 	if err := all.Sweep(time.Now()); err != nil {
 		w.fail(errors.Wrap(err, "clear away what dead processes left"))
