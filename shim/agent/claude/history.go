@@ -256,6 +256,9 @@ func (s *scan) human(line []byte, r *record) {
 // stands behind megabytes it is looked for later.
 func (s *scan) clock(line, t []byte) {
 	if len(t) == 0 && s.Started != "" {
+		if cap(s.pending) < len(line) {
+			s.pending = make([]byte, 0, max(2*len(line), 16<<10))
+		}
 		s.pending = append(s.pending[:0], line...)
 		return
 	}
