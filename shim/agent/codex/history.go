@@ -102,7 +102,8 @@ func isDigits(s string) bool {
 }
 
 // sameFolder tells whether cwd, as codex recorded it, is the folder with the
-// real path repo. codex records what it was told: a symbolic link stays one.
+// real path repo. codex records what it was told: a symbolic link stays one,
+// and so do other capitals where the system takes them for the same.
 func sameFolder(repo, cwd string) bool {
 	if cwd == "" || repo == "" {
 		return false
@@ -110,17 +111,15 @@ func sameFolder(repo, cwd string) bool {
 	if samePath(repo, cwd) {
 		return true
 	}
-	// Two stats tell nearly every other folder; there may be thousands.
-	there, err := os.Stat(plainPath(cwd))
-	if err != nil || !filepath.IsAbs(plainPath(cwd)) {
+	if cwd = plainPath(cwd); !filepath.IsAbs(cwd) {
+		return false
+	}
+	there, err := os.Stat(cwd) // this and the next are the price of a foreign rollout
+	if err != nil {
 		return false
 	}
 	here, err := os.Stat(repo)
-	if err != nil || !os.SameFile(here, there) {
-		return false
-	}
-	target, err := filepath.EvalSymlinks(plainPath(cwd))
-	return err == nil && samePath(repo, target)
+	return err == nil && os.SameFile(here, there)
 }
 
 // samePath compares paths as text, as the system does.
