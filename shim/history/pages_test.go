@@ -49,7 +49,7 @@ func randomSession(r *rand.Rand) []string {
 // TestPagesMakeTheWhole reads sessions in pages of random sizes, from the end
 // and from the beginning: no event twice, none missing.
 func TestPagesMakeTheWhole(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := newStage(t)
 		s.write(1, randomSession(r)...)
@@ -76,7 +76,7 @@ func TestPagesMakeTheWhole(t *testing.T) {
 			t.Fatalf("seed %d: from the end\n%q\nwant\n%q", seed, back, whole)
 		}
 
-		start := s.begin(t)
+		start := s.begin()
 		forth := []string{}
 		for p := (Page{Limit: 1 + r.IntN(9), After: start}); ; p.Limit = 1 + r.IntN(9) {
 			page, c := s.get(p)
@@ -96,7 +96,7 @@ func TestPagesMakeTheWhole(t *testing.T) {
 }
 
 // begin is the cursor before everything.
-func (s *stage) begin(*testing.T) string { return place{}.String() }
+func (*stage) begin() string { return place{}.String() }
 
 // TestPagesOfAGrowingSession goes on after the last event while the turn gets
 // longer: what was said once is not said again, nor is anything left out.
