@@ -17,8 +17,9 @@ import (
 func TestMain(m *testing.M) { shimtest.Main(m) }
 
 // TestGolden plays every fixture through the real HTTP handler and compares
-// what a client sees, byte for byte but for the list in normalise.go. With
-// -short, which the round with the race detector has, it plays some.
+// what a client sees, live and in the history, byte for byte but for the list
+// in normalise.go. With -short, which the round with the race detector has, it
+// plays some.
 func TestGolden(t *testing.T) {
 	g := goldie.New(t, goldie.WithDiffEngine(goldie.ColoredDiff), goldie.WithNameSuffix(".golden"))
 	for i, f := range played(t) {
@@ -27,13 +28,16 @@ func TestGolden(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			g.Assert(t, f.Name, []byte(play(t, f)))
+			s, stream := play(t, f)
+			g.Assert(t, f.Name, []byte(stream))
+			checkHistory(t, s)
 		})
 	}
 }
 
-// play answers one request from a fixture and returns the normalised stream.
-func play(t *testing.T, f *fakeagents.Fixture) string {
+// play answers one request from a fixture and returns its stage, which still
+// serves, and the normalised stream.
+func play(t *testing.T, f *fakeagents.Fixture) (*stage, string) {
 	s := newStage(t, f)
 	session, played := "", f.Name
 	if lost(f) {
@@ -52,14 +56,14 @@ func play(t *testing.T, f *fakeagents.Fixture) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return s, got
 }
 
 // A golden whose fixture is gone would look like a check and be none.
 func TestEveryGoldenHasItsFixture(t *testing.T) {
 	have := map[string]bool{}
 	for _, f := range played(t) {
-		have[goldenPath(f)] = true
+		have[goldenPath(f)], have[historyPath(f)] = true, true
 	}
 	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".golden") && !have[path] {
