@@ -187,6 +187,7 @@ func TestAppendedWhileManyRead(t *testing.T) {
 	s.write(1, "repo "+testRepo, "user a")
 	var wg sync.WaitGroup
 	errs := make(chan error, 2*clients)
+	read := make(chan struct{}, 1) // somebody has, since the last half line
 	for range clients {
 		wg.Go(func() {
 			next, cursor := 0, place{}.String()
@@ -211,15 +212,26 @@ func TestAppendedWhileManyRead(t *testing.T) {
 					return
 				}
 				cursor = c.After
+				select {
+				case read <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
+	gone := make(chan struct{})
+	go func() { wg.Wait(); close(gone) }()
 	for n := range records {
 		line := fmt.Sprintf("say record %d\n", n)
-		s.add(1, line[:6])
-		s.add(1, line[6:])
+		for _, half := range []string{line[:6], line[6:]} {
+			select {
+			case <-read:
+			case <-gone: // each with an error
+			}
+			s.add(1, half)
+		}
 	}
-	wg.Wait()
+	<-gone
 	close(errs)
 	for err := range errs {
 		t.Error(err)
