@@ -155,10 +155,69 @@ func (r *replay) reset() {
 	r.turn.started = true
 }
 
-// Begins tells whether a record is what the human said.
+// Begins tells whether a record is what the human said. A long one, with a
+// picture in it, comes cut.
 func (r *replay) Begins(line []byte) bool {
+	if len(line) >= agent.ScanLimit {
+		return humanStart(line)
+	}
 	_, ok := human(line)
 	return ok
+}
+
+// humanStart is human of a record that was cut: as far as is there, nothing
+// tells that it is none.
+func humanStart(line []byte) bool {
+	if !mayBeHuman(line) {
+		return false
+	}
+	var l chatLine
+	d := json.NewDecoder(bytes.NewReader(line))
+	_, err := d.Token() // the brace
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		switch key {
+		case "type":
+			err = d.Decode(&l.Type)
+		case "synthetic_reason":
+			err = d.Decode(&l.Synthetic)
+		case "content":
+			err = startOfContent(d, &l.Content)
+		default:
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
+		}
+	}
+	if len(l.Content) == 0 {
+		l.Content = chatTexts{""} // cut within
+	}
+	_, ok := l.human()
+	return ok
+}
+
+// startOfContent reads the texts of a list of blocks, up to the cut.
+func startOfContent(d *json.Decoder, into *chatTexts) error {
+	first, err := d.Token()
+	if text, ok := first.(string); ok {
+		*into = chatTexts{text}
+	}
+	if err != nil || first != json.Delim('[') {
+		return err
+	}
+	for d.More() {
+		var block struct {
+			Text string `json:"text"`
+		}
+		if err := d.Decode(&block); err != nil {
+			return err
+		}
+		*into = append(*into, block.Text)
+	}
+	_, err = d.Token() // the bracket
+	return err
 }
 
 // Map maps one record.

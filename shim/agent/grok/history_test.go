@@ -157,6 +157,41 @@ func TestReplayOfAConversation(t *testing.T) {
 	}
 }
 
+// A prompt with a picture in it may be longer than what Begins is given.
+func TestBeginsOfCutLines(t *testing.T) {
+	image := `{"type":"image","url":"data:image/png;base64,` + strings.Repeat("A", 2*agent.ScanLimit) + `"}`
+	text := `{"type":"text","text":"<user_query>\nlook\n</user_query>"}`
+	info := `{"type":"text","text":"<user_info>\nlinux\n</user_info>"}`
+	tests := []struct {
+		name, line string
+		want       string // the human's words, "" = none
+	}{
+		{"text first", `{"type":"user","content":[` + text + `,` + image + `],"prompt_index":3}`, "look"},
+		{"picture first", `{"type":"user","content":[` + image + `,` + text + `],"prompt_index":3}`, "\nlook"},
+		{"long words", `{"type":"user","content":"` + strings.Repeat("a", 2*agent.ScanLimit) + `"}`, strings.Repeat("a", 2*agent.ScanLimit)},
+		{"synthetic", `{"type":"user","synthetic_reason":"auto_continue","content":[` + text + `,` + image + `]}`, ""},
+		{"user info", `{"type":"user","content":[` + info + `],"x":` + image + `}`, ""},
+		{"a tool's", `{"type":"tool_result","tool_call_id":"user","content":"","images":[` + image + `]}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := New(Options{}).NewReplay(agent.History{Repo: testRepo})
+			if got := r.Begins([]byte(tt.line)[:agent.ScanLimit]); got != (tt.want != "") {
+				t.Errorf("begins: %v", got)
+			}
+			words := ""
+			for _, e := range r.Map([]byte(tt.line)) {
+				if u, ok := e.(event.User); ok {
+					words = u.Text
+				}
+			}
+			if strings.TrimSpace(words) != strings.TrimSpace(tt.want) {
+				t.Errorf("words %.40q", words)
+			}
+		})
+	}
+}
+
 // differences are all that a replay may have other than the live stream: "-"
 // is live only, "+" is of the replay. An entry must be needed. None is for time,
 // tokens and price, which are never kept.
