@@ -483,11 +483,14 @@ func unquote(b []byte) string {
 // interruptedMark is how 332 and 197 note that the human stopped the agent.
 const interruptedMark = "[Request interrupted by user"
 
+// taskMark is how they tell the model that a task in the background ended.
+const taskMark = "<task-notification>"
+
 // notTyped is how records begin that 332 or 197 write in the human's name
 // and that nobody typed.
 var notTyped = []string{
 	interruptedMark,
-	"<task-notification>",
+	taskMark,
 	"<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>",
 	"<bash-stdout>", "<bash-stderr>",
 }

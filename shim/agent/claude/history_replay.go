@@ -22,6 +22,7 @@ type replay struct {
 	stopReason  string // of the last message
 	failed      *diskRecord
 	maxTurns    float64 // the limit that ended the turn, 0 = none did
+	turnCount   float64 // as the CLI counted then
 	interrupted bool
 }
 
@@ -61,8 +62,9 @@ type diskRecord struct {
 	} `json:"message"`
 	ToolUseResult toolUseResult `json:"toolUseResult"`
 	Attachment    struct {
-		Type     string  `json:"type"`
-		MaxTurns float64 `json:"maxTurns"`
+		Type      string  `json:"type"`
+		MaxTurns  float64 `json:"maxTurns"`
+		TurnCount float64 `json:"turnCount"`
 	} `json:"attachment"`
 
 	// of an answer that is an error
@@ -83,9 +85,7 @@ func (r *replay) Map(line []byte) []event.Event {
 		return r.user(line, &rec)
 	}
 	if rec.meta {
-		if len(r.m.messages) > 0 { // before the first answer it belongs to the prompt: where an image lies
-			r.said++
-		}
+		r.ownWords(line, &rec)
 		return nil
 	}
 	var d diskRecord
@@ -118,6 +118,20 @@ func shown(events []event.Event) (out []event.Event) {
 		}
 	}
 	return out
+}
+
+// ownWords counts what the CLI says in the user's name. Before the first
+// answer that belongs to the prompt: where an image lies. With the news of a
+// task in the background it counts from one again: live, that is a result of
+// its own, and the last one stands.
+func (r *replay) ownWords(line []byte, rec *record) {
+	if text, _, _ := contentText(line, rec.content); strings.HasPrefix(text, taskMark) {
+		r.said = 0
+		return
+	}
+	if len(r.m.messages) > 0 {
+		r.said++
+	}
 }
 
 // user is what the human said, without what we had put around it.
@@ -155,7 +169,7 @@ func (r *replay) noteAttachment(line []byte) {
 	}
 	var d diskRecord
 	if json.Unmarshal(line, &d) == nil && !d.Sidechain && d.Attachment.Type == "max_turns_reached" {
-		r.maxTurns = d.Attachment.MaxTurns
+		r.maxTurns, r.turnCount = d.Attachment.MaxTurns, d.Attachment.TurnCount
 	}
 }
 
@@ -172,12 +186,12 @@ func (r *replay) End() []event.Event {
 	case r.failed != nil:
 		r.fail(&l)
 	case r.maxTurns > 0:
-		l.IsError, l.Subtype = true, "error_max_turns"
+		l.IsError, l.Subtype, l.NumTurns = true, "error_max_turns", r.turnCount
 		l.Errors = []string{fmt.Sprintf("Reached maximum number of turns (%.0f)", r.maxTurns)}
 	case r.interrupted:
 		// A cancel, as the live stream of a run that was stopped says it.
 		l.Subtype, l.TerminalReason = "error_during_execution", "aborted_streaming"
-	case r.stopReason == "" || r.stopReason == "tool_use" || r.stopReason == "pause_turn":
+	case r.stopReason == "" || r.stopReason == "tool_use":
 		return nil
 	}
 	r.m.result = &l

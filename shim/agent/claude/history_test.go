@@ -244,6 +244,46 @@ func TestReplayWhileTheAgentWorks(t *testing.T) {
 	}
 }
 
+// TestReplayedResult looks at how a turn ends on disk.
+func TestReplayedResult(t *testing.T) {
+	tool := rec(`"isSidechain":false,"message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"stop_reason":"tool_use"},"type":"assistant"`)
+	output := rec(`"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":"x"}]}`)
+	paused := rec(`"isSidechain":false,"message":{"id":"m9","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"pause_turn"},"type":"assistant"`)
+	task := rec(`"isSidechain":false,"type":"user","message":{"role":"user","content":"<task-notification>done"},"origin":{"kind":"task-notification"}`)
+	limit := rec(`"isSidechain":false,"attachment":{"type":"max_turns_reached","maxTurns":1,"turnCount":2},"type":"attachment"`)
+	stop := rec(`"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}`)
+	for _, c := range []struct {
+		name    string
+		lines   []string
+		subtype string // "" = no result
+		turns   int
+		isError bool
+	}{
+		{"an answer", []string{answerRec("m1", "x")}, "success", 1, false},
+		{"a tool and an answer", []string{tool, output, answerRec("m2", "x")}, "success", 2, false},
+		{"at work", []string{tool, output}, "", 0, false},
+		{"a pause", []string{paused}, "success", 1, false},
+		{"a task in the background", []string{tool, output, answerRec("m2", "x"), task, answerRec("m3", "y")}, "success", 1, false},
+		{"the limit", []string{tool, output, output, limit}, "error_max_turns", 2, true},
+		{"stopped by the human", []string{tool, output, stop}, "error_during_execution", 3, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []event.Result
+			for _, e := range replayed([]byte(strings.Join(append([]string{userRec("go")}, c.lines...), "\n") + "\n")) {
+				if r, ok := e.(event.Result); ok {
+					got = append(got, r)
+				}
+			}
+			if c.subtype == "" && len(got) == 0 {
+				return
+			}
+			if len(got) != 1 || got[0].Subtype != c.subtype || got[0].NumTurns != c.turns || got[0].IsError != c.isError {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // FuzzHistory feeds the readers any bytes: no panic, the same row however the
 // scan is interrupted, and a replay that knows where its turns begin.
 func FuzzHistory(f *testing.F) {
