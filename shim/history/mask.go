@@ -11,18 +11,18 @@ import (
 // hidden stands where a secret stood.
 const hidden = "[secret hidden]"
 
-// secrets are what is unmistakably one. marker is part of every match: most
-// texts hold none and are not searched further.
+// secrets are what is unmistakably one. One of markers is part of every match:
+// most texts hold none and are not searched further.
 var secrets = []struct {
-	marker  string
+	markers []string
 	pattern *lazyregexp.Regexp
 	certain func(match string) bool // nil = always
 }{
-	{"sk-", lazyregexp.New(`\bsk-[A-Za-z0-9_-]{20,}`), isKey}, // Anthropic, OpenAI and who copies them
-	{"gh", lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{20,}`), nil},
-	{"github_pat_", lazyregexp.New(`\bgithub_pat_[A-Za-z0-9_]{22,}`), nil},
-	{"AKIA", lazyregexp.New(`\bAKIA[0-9A-Z]{16}\b`), nil},
-	{"PRIVATE KEY", lazyregexp.New(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`), nil},
+	{[]string{"sk-"}, lazyregexp.New(`\bsk-[A-Za-z0-9_-]{20,}`), isKey}, // Anthropic, OpenAI and who copies them
+	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{20,}`), nil},
+	{[]string{"github_pat_"}, lazyregexp.New(`\bgithub_pat_[A-Za-z0-9_]{22,}`), nil},
+	{[]string{"AKIA"}, lazyregexp.New(`\bAKIA[0-9A-Z]{16}\b`), nil},
+	{[]string{"PRIVATE KEY"}, lazyregexp.New(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`), nil},
 }
 
 // isKey tells a key from a name in a stylesheet (sk-folding-cube-wrapper): it
@@ -41,7 +41,7 @@ func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 // mask hides the secrets in s.
 func mask(s string) string {
 	for _, k := range secrets {
-		if !strings.Contains(s, k.marker) {
+		if !holdsOne(s, k.markers) {
 			continue
 		}
 		s = string(k.pattern.ReplaceAllFunc([]byte(s), func(match []byte) []byte {
@@ -52,6 +52,15 @@ func mask(s string) string {
 		}))
 	}
 	return s
+}
+
+func holdsOne(s string, markers []string) bool {
+	for _, m := range markers {
+		if strings.Contains(s, m) {
+			return true
+		}
+	}
+	return false
 }
 
 // masked is e with mask over each of its strings.
@@ -70,7 +79,7 @@ func holdsMarker(v reflect.Value) (found bool) {
 	switch v.Kind() {
 	case reflect.String:
 		for _, k := range secrets {
-			found = found || strings.Contains(v.String(), k.marker)
+			found = found || holdsOne(v.String(), k.markers)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
