@@ -32,7 +32,7 @@ func (a *app) historyCommand() *urfave.Command {
 		UsageText: "slidewrite history [flags]\nslidewrite history [flags] SESSION",
 		Description: "SESSION is an id of the list, or its beginning. The sessions are those on the agent's disk, begun with Slide Write or without; " +
 			"only those that worked in this folder. The commits beside them are of slidewrite's runs. Exit code 1 when there is no such session.",
-		Flags: a.flags(slices.Concat([]flagSpec{repoFlag}, historyFlags, named(runFlags, "codex-home", "grok-home"), []flagSpec{jsonFlag})...),
+		Flags: a.flags(slices.Concat([]flagSpec{repoFlag}, historyFlags, flagsNamed(runFlags, "codex-home", "grok-home"), []flagSpec{jsonFlag})...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
 			if cmd.Args().Len() > 1 {
 				return usage("name one session, or none for the list", "slidewrite history takes one session, got %d", cmd.Args().Len())
@@ -56,8 +56,8 @@ func (a *app) historyCommand() *urfave.Command {
 	}
 }
 
-// named picks flags by their names.
-func named(specs []flagSpec, names ...string) []flagSpec {
+// flagsNamed picks flags by their names.
+func flagsNamed(specs []flagSpec, names ...string) []flagSpec {
 	var picked []flagSpec
 	for _, f := range specs {
 		if slices.Contains(names, f.name) {
