@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -236,14 +237,23 @@ func drop(root *os.Root, own string, l *Lock) error {
 	if err != nil {
 		return errors.Wrap(err, "state directory")
 	}
-	// As long as its path is known it is found again by the next call.
-	l.Release()
-	for _, name := range []string{"lock", "path", "."} {
+	// The lock goes while it is held: who waits for it then sees that it is no
+	// longer the lock. As long as its path is known the folder is found again
+	// by the next call.
+	if runtime.GOOS == "windows" { // an open file stays there
+		l.Release()
+	}
+	for _, name := range []string{"lock", "path"} {
 		if err := root.Remove(filepath.Join(own, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return errors.Wrap(err, "state directory")
 		}
 	}
-	return nil
+	l.Release()
+	err = root.Remove(own)
+	if errors.IsAny(err, os.ErrNotExist, syscall.ENOTEMPTY) { // somebody makes it anew already
+		err = nil
+	}
+	return errors.Wrap(err, "state directory")
 }
 
 // served tells whether a shim is running for a repository, also for one that

@@ -42,31 +42,61 @@ type Lock struct {
 // Lock takes the lock of the repository whose top level is top, without
 // waiting. The error is a *Held when somebody else has it.
 func (s *Store) Lock(top string, h Holder) (*Lock, error) {
-	dir, err := s.lockDir(top)
-	if err != nil {
-		return nil, err
-	}
 	h.PID = os.Getpid()
 	note, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lock{lock: flock.New(filepath.Join(dir, "lock")), note: filepath.Join(dir, "holder.json")}
-	if err := l.take(); err != nil {
-		return nil, err
+	for {
+		dir, err := s.lockDir(top)
+		if errors.Is(err, os.ErrNotExist) && !errors.Is(err, errNoTop) {
+			continue // as below
+		}
+		if err != nil {
+			return nil, err
+		}
+		l := &Lock{lock: flock.New(filepath.Join(dir, "lock")), note: filepath.Join(dir, "holder.json")}
+		err = l.take()
+		if errors.Is(err, os.ErrNotExist) || err == nil && l.dropped() {
+			l.Release() // forget took the folder away meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if dir == s.own {
+			err = s.furnish()
+		}
+		if err == nil {
+			err = noteFile(l.note, note)
+		}
+		if err != nil {
+			l.Release()
+			return nil, errors.Wrap(err, "take the lock")
+		}
+		return l, nil
 	}
-	if err := noteFile(l.note, note); err != nil {
-		l.Release()
-		return nil, errors.Wrap(err, "say who holds the lock")
-	}
-	return l, nil
 }
+
+// dropped tells whether the file that is locked is no longer the one that the
+// next to come would lock.
+func (l *Lock) dropped() bool {
+	mine, err := l.lock.Stat()
+	if err != nil {
+		return true
+	}
+	now, err := os.Lstat(l.lock.Path())
+	return err != nil || !os.SameFile(mine, now)
+}
+
+// errNoTop marks the failure to find the repository itself.
+var errNoTop = errors.New("no such repository")
 
 // lockDir is the folder with the lock of top.
 func (s *Store) lockDir(top string) (string, error) {
 	real, err := realPath(top)
 	if err != nil {
-		return "", errors.Wrap(err, "repository")
+		return "", errors.Mark(errors.Wrap(err, "repository"), errNoTop)
 	}
 	dir := s.repoDir(real)
 	return dir, privateDir(dir)

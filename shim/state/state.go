@@ -70,21 +70,36 @@ func Open(dir, repoTop string) (*Store, error) {
 	}
 	s := &Store{dir: real, top: top, runDirs: map[string]*flock.Flock{}}
 	s.own = s.repoDir(top)
-	for _, d := range []string{s.runsDir(), s.journalsDir(), s.TempDir(), s.foldersDir(), s.shimsDir()} {
-		if err := privateDir(d); err != nil {
-			return nil, errors.Wrap(err, "state directory")
-		}
+	if err := s.furnish(); err != nil {
+		return nil, errors.Wrap(err, "state directory")
 	}
 	if err := hideFromGit(s.dir); err != nil {
 		return nil, errors.Wrap(err, "state directory")
 	}
-	path := filepath.Join(s.own, "path")
-	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		if err := noteFile(path, []byte(top+"\n")); err != nil {
-			return nil, errors.Wrap(err, "state directory")
+	return s, nil
+}
+
+// furnish makes the folders, and says which repository they are of.
+func (s *Store) furnish() error {
+	for again := 10; ; again-- {
+		err := s.furnishOnce()
+		if again == 0 || !errors.Is(err, os.ErrNotExist) { // forget takes them away meanwhile
+			return err
 		}
 	}
-	return s, nil
+}
+
+func (s *Store) furnishOnce() error {
+	for _, d := range []string{s.runsDir(), s.journalsDir(), s.TempDir(), s.foldersDir(), s.shimsDir()} {
+		if err := privateDir(d); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(s.own, "path")
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return noteFile(path, []byte(s.top+"\n"))
+	}
+	return nil
 }
 
 // DefaultDir is where the state directory is for a process with this
