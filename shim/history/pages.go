@@ -111,8 +111,15 @@ func (h *History) Events(ctx context.Context, from agent.Historian, id string, p
 		}
 	}
 	if p.Limit > 0 && p.After == "" {
-		if first, err = s.back(last, p.Limit); err != nil {
+		if first, _, err = s.back(last, p.Limit); err != nil {
 			return Cursors{}, err
+		}
+		_, older, err := s.back(first, 1)
+		if err != nil {
+			return Cursors{}, err
+		}
+		if older == 0 {
+			first = place{}
 		}
 	}
 	return s.page(first, last, p, emit)
@@ -270,14 +277,15 @@ func (s *opened) walkAll(start, end int64, visit func(at spot, e event.Event) er
 	}
 }
 
-// back is the place that limit events stand between and last. It reads
-// backwards, turn by turn, and counts.
-func (s *opened) back(last place, limit int) (place, error) {
+// back is the place that limit events stand between and last, and how many do:
+// fewer from the beginning on. It reads backwards, turn by turn, and counts.
+func (s *opened) back(last place, limit int) (first place, found int, err error) {
 	end := min(last.turn, s.end)
 	if last != theEnd { // some of its own turn come before it
 		first, n, err := s.count(last.turn, s.end, last, limit)
+		found += n
 		if err != nil || n == limit {
-			return first, err
+			return first, found, err
 		}
 		limit -= n
 	}
@@ -286,15 +294,16 @@ func (s *opened) back(last place, limit int) (place, error) {
 		until := b.end
 		start, err := s.turnBefore(&b)
 		if err != nil {
-			return place{}, err
+			return place{}, found, err
 		}
 		first, n, err := s.count(start, until, theEnd, limit)
+		found += n
 		if err != nil || n == limit {
-			return first, err
+			return first, found, err
 		}
 		limit -= n
 	}
-	return place{}, nil
+	return place{}, found, nil
 }
 
 // turnBefore is the offset of the turn that ends at b.end; what comes before
