@@ -19,6 +19,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/agent/claude"
+	"github.com/slidewrite/slidewrite/shim/agent/codex"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -203,8 +204,39 @@ func BenchmarkHistoryListCold(b *testing.B) {
 		b.StartTimer()
 		list(b, New(Options{History: opts, Cache: cache}), sessions)
 	}
-	b.ReportMetric(float64(b.Elapsed())/float64(bare), "x-newline-scan")
-	b.ReportMetric(float64(bare.Milliseconds())/float64(b.N), "newline-scan-ms")
+	b.ReportMetric(perOp(b, b.Elapsed()), "ms/list")
+	b.ReportMetric(perOp(b, bare), "ms/newline-scan")
+}
+
+// perOp is a time in ms of one round.
+func perOp(b *testing.B, d time.Duration) float64 { return float64(d) / float64(b.N) / 1e6 }
+
+// looked is how long the names and an lstat of each file take.
+func looked(b *testing.B, from agent.Historian, h agent.History) time.Duration {
+	start := time.Now()
+	transcripts, err := from.Transcripts(h)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, t := range transcripts {
+		if _, err := os.Lstat(t.Path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(start)
+}
+
+// warm measures lists of a History that has the index in memory.
+func warm(b *testing.B, from agent.Historian, opts agent.History, once func()) {
+	var bare time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		bare += looked(b, from, opts)
+		b.StartTimer()
+		once()
+	}
+	b.ReportMetric(perOp(b, b.Elapsed()), "ms/list")
+	b.ReportMetric(perOp(b, bare), "ms/lstat")
 }
 
 // BenchmarkHistoryListWarm lists what the index in memory knows.
@@ -213,9 +245,60 @@ func BenchmarkHistoryListWarm(b *testing.B) {
 	opts, _ := corpus(b, sessions, 4<<10)
 	h := New(Options{History: opts, Cache: b.TempDir()})
 	list(b, h, sessions)
-	for b.Loop() {
-		list(b, h, sessions)
+	warm(b, claude.New(), opts, func() { list(b, h, sessions) })
+}
+
+// rollouts writes n rollouts as codex 0.171.0 begins them, of which one in 500
+// is of the repository.
+func rollouts(b *testing.B, n int) (h agent.History, ours int) {
+	b.Helper()
+	home := b.TempDir()
+	instructions := strings.Repeat("You are a coding agent, and work with care. ", 500) // 22 KB
+	for i := range n {
+		cwd := "/src/other"
+		if i%500 == 0 {
+			cwd = genRepo
+			ours++
+		}
+		day := filepath.Join(home, "sessions", "2026", "11", fmt.Sprintf("%02d", 1+i%28))
+		if err := os.MkdirAll(day, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		const now = "2026-11-03T10:00:00.000Z"
+		text := fmt.Sprintf(`{"timestamp":%q,"ordinal":0,"type":"session_meta","payload":{"session_id":%q,"id":%q,"timestamp":%q,"cwd":%q,"originator":"codex_exec","cli_version":"0.171.0","source":"exec","thread_source":"user","base_instructions":{"text":%q}}}`+"\n",
+			now, id(i), id(i), now, cwd, instructions) +
+			fmt.Sprintf(`{"timestamp":%q,"ordinal":1,"type":"event_msg","payload":{"type":"item_completed","thread_id":%q,"turn_id":"t","item":{"type":"UserMessage","id":"u","content":[{"type":"text","text":"Make the button green.","text_elements":[]}]}}}`+"\n", now, id(i)) +
+			fmt.Sprintf(`{"timestamp":%q,"ordinal":2,"type":"event_msg","payload":{"type":"item_completed","thread_id":%q,"turn_id":"t","item":{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"It is green."}]}}}`+"\n", now, id(i))
+		if err := os.WriteFile(filepath.Join(day, "rollout-2026-11-03T10-00-00-"+id(i)+".jsonl"), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
 	}
+	return agent.History{Repo: genRepo, Environ: []string{"CODEX_HOME=" + home}}, ours
+}
+
+// BenchmarkHistoryRollouts lists 10,000 rollouts of codex, 20 of them ours.
+func BenchmarkHistoryRollouts(b *testing.B) {
+	opts, ours := rollouts(b, max(500, int(10_000*scale(b))))
+	from := codex.New(codex.Options{})
+	once := func(h *History) {
+		rows, err := h.List(context.Background(), from)
+		if err != nil || len(rows) != ours {
+			b.Fatalf("%d rows, %v; want %d", len(rows), err, ours)
+		}
+	}
+	b.Run("cold", func(b *testing.B) {
+		warm(b, from, opts, func() {
+			b.StopTimer()
+			cache := b.TempDir()
+			b.StartTimer()
+			once(New(Options{History: opts, Cache: cache}))
+		})
+	})
+	b.Run("warm", func(b *testing.B) {
+		h := New(Options{History: opts, Cache: b.TempDir()})
+		once(h)
+		warm(b, from, opts, func() { once(h) })
+	})
 }
 
 // BenchmarkHistoryListRestart lists with the index on disk.
@@ -275,7 +358,8 @@ func BenchmarkHistoryDetailFirstPage(b *testing.B) {
 		events(b, h, Page{Limit: 200})
 	}
 	b.ReportMetric(float64(total)/1e6, "MB")
-	b.ReportMetric(float64(most)/(1<<20), "MiB-heap")
+	b.ReportMetric(perOp(b, b.Elapsed()), "ms/page")
+	b.ReportMetric(float64(most)/(1<<20), "MiB/heap")
 }
 
 // BenchmarkHistoryDetailStream gives all events of a 500 MB session.
@@ -288,7 +372,8 @@ func BenchmarkHistoryDetailStream(b *testing.B) {
 	for b.Loop() {
 		most = max(most, heap(func() { events(b, h, Page{}) }))
 	}
-	b.ReportMetric(float64(most)/(1<<20), "MiB-heap")
+	b.ReportMetric(float64(most)/(1<<20), "MiB/heap")
+	b.ReportMetric(float64(total)/1e6/(perOp(b, b.Elapsed())/1e3), "MB/s-replay")
 }
 
 // TestStreamNeedsConstantMemory replays two sessions, one of ten times the

@@ -87,7 +87,8 @@ func (s suite) run(ctx context.Context, dir, repo string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.timeout=10m", "-test.bench=^Benchmark"+strings.ReplaceAll(s.bench, "/", "$/^")+"$", fmt.Sprintf("-test.benchtime=%dx", s.times))
 	cmd.Dir = filepath.FromSlash(s.pkg)
-	cmd.Env = append(os.Environ(), benchrepo.Env+"="+repo)
+	cmd.Env = append([]string{"HISTORY_SCALE=1"}, os.Environ()...) // the sizes of the targets
+	cmd.Env = append(cmd.Env, benchrepo.Env+"="+repo)
 	return cmd.CombinedOutput()
 }
 

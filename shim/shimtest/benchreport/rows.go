@@ -21,6 +21,11 @@ var suites = []suite{
 	{"shim/gitrepo", "Snapshot", 8},
 	{"shim/agent/claude", "MapTextDelta/largeEscaped", 30},
 	{"shim/agent/claude", "MapLargeLine", 30},
+	{"shim/history", "HistoryListCold", 2},
+	{"shim/history", "HistoryListWarm", 10},
+	{"shim/history", "HistoryRollouts", 5},
+	{"shim/history", "HistoryDetailFirstPage", 10},
+	{"shim/history", "HistoryDetailStream", 1},
 }
 
 // row is a line of the table. value and base are units of the benchmark's
@@ -63,5 +68,12 @@ var rows = []row{
 	{what: "what a stalled client adds to it", bench: "StalledClient", value: "MiB/client", base: "MiB/alone", baseWhat: "peak without", target: 8},
 	{what: "one edit, `POST` to `done`, less the agent", bench: "OneEdit/small", value: "ms/edit-less-agent", base: "ms/git-status", baseWhat: "`git status`", target: 50},
 	{what: "the same in a large repository", bench: "OneEdit/large", value: "ms/edit-less-agent", base: "ms/git-status", baseWhat: "`git status`", target: 3.2, byRatio: true},
+	{what: "history: list of 5,000 transcripts, 2 GB, cold", bench: "HistoryListCold", value: "ms/list", base: "ms/newline-scan", baseWhat: "a newline scan", target: 1500},
+	{what: "the same, warm", bench: "HistoryListWarm", value: "ms/list", base: "ms/lstat", baseWhat: "names and lstat", target: 30},
+	{what: "history: list of 10,000 rollouts, 20 ours, cold", bench: "HistoryRollouts/cold", value: "ms/list", base: "ms/lstat", baseWhat: "names and lstat", target: 200},
+	{what: "the same, warm", bench: "HistoryRollouts/warm", value: "ms/list", base: "ms/lstat", baseWhat: "names and lstat", target: 50},
+	{what: "history: last 200 events of 50 MB", bench: "HistoryDetailFirstPage", value: "ms/page", target: 50},
+	{what: "its heap", bench: "HistoryDetailFirstPage", value: "MiB/heap", target: 16},
+	{what: "heap of all events of 500 MB", bench: "HistoryDetailStream", value: "MiB/heap", target: 16},
 	{what: "the program", bench: "Binary", value: "MiB/binary", base: "MiB/bare-server", baseWhat: "bare HTTP server", target: 15},
 }
