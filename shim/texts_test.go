@@ -97,7 +97,7 @@ var whyEmpty = []struct {
 }{
 	{"claude", "healthy", "", "", "", "it is"},
 	{"claude", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.claude/local and 6 more", "npm install -g @anthropic-ai/claude-code, or pass its path with --claude-bin", ""},
-	{"claude", "not executable", "", "--claude-bin /home/ada/plain: is not executable", "pass the path of the claude program with --claude-bin", ""},
+	{"claude", "not executable", "", "--claude-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"claude", "version", "", "this version of claude does not know an option it was given", "claude update", ""},
 	{"claude", "signed-out", "", "claude is not signed in", "claude auth login", ""},
 	{"claude", "signed-out", "ANTHROPIC_API_KEY=k", "claude is not signed in", "start slidewrite with --keep-env", ""},
@@ -110,7 +110,7 @@ var whyEmpty = []struct {
 
 	{"codex", "healthy", "", "", "", "it is"},
 	{"codex", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.codex/local and 6 more", "npm install -g @openai/codex, or pass its path with --codex-bin", ""},
-	{"codex", "not executable", "", "--codex-bin /home/ada/plain: is not executable", "pass the path of the codex program with --codex-bin", ""},
+	{"codex", "not executable", "", "--codex-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"codex", "version", "", "this version of codex does not know an option it was given", "codex update", ""},
 	{"codex", "signed-out", "", "codex is not signed in", "codex login", ""},
 	{"codex", "signed-out", "CODEX_API_KEY=k", "codex is not signed in", "start slidewrite with --keep-env", ""},
@@ -123,7 +123,7 @@ var whyEmpty = []struct {
 
 	{"grok", "healthy", "", "", "", "it is"},
 	{"grok", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.grok/local and 6 more", "pass its path with --grok-bin", ""},
-	{"grok", "not executable", "", "--grok-bin /home/ada/plain: is not executable", "pass the path of the grok program with --grok-bin", ""},
+	{"grok", "not executable", "", "--grok-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"grok", "version", "", "this version of grok does not know an option it was given", "grok update", ""},
 	{"grok", "signed-out", "", "grok is not signed in", "grok login", ""},
 	{"grok", "signed-out", "XAI_API_KEY=k", "", "", "nothing that signs it in is taken away"},
@@ -150,13 +150,14 @@ func TestWhyAListIsEmpty(t *testing.T) {
 				}
 			}
 			message := strings.ReplaceAll(p.Error, s.Root, "/home/ada")
-			if message != row.message || p.Fix != row.fix {
-				t.Errorf("told\n%q\n%q, want\n%q\n%q", message, p.Fix, row.message, row.fix)
+			fix := strings.ReplaceAll(p.Fix, s.Root, "/home/ada")
+			if message != row.message || fix != row.fix {
+				t.Errorf("told\n%q\n%q, want\n%q\n%q", message, fix, row.message, row.fix)
 			}
 			if (len(p.Models) == 0) != (row.message != "") || (row.message == "") != (row.remark != "") {
 				t.Errorf("%d models", len(p.Models))
 			}
-			fits(t, message, p.Fix)
+			fits(t, message, fix)
 		})
 	}
 }
