@@ -44,7 +44,7 @@ check: # gofmt, vet and build on three systems, staticcheck
 # tests not those about git and texts; of tables a sample (-short). Everything
 # is in the round without a network.
 RACE     := ./shim ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
-NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith)
+NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit)
 race: # what goes on at once, with the race detector
 	go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 

@@ -212,7 +212,7 @@ func stride() int {
 	case testing.Short():
 		return 6
 	}
-	return 3
+	return 5
 }
 
 // TestKillCommit: killed at any step of a commit, the next start reaches a
