@@ -43,7 +43,7 @@ check: # gofmt, vet and build on three systems, staticcheck
 # The packages where more goes on than one thing after another; of the shim's
 # tests not those about git and texts; of tables a sample (-short). Everything
 # is in the round without a network.
-RACE     := ./shim ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
+RACE     := ./shim ./shim/history ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
 NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit)
 race: # what goes on at once, with the race detector
 	go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
