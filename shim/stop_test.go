@@ -222,6 +222,9 @@ func TestReattachAnywhere(t *testing.T) {
 	gate.Reached()
 	target := "/runs/" + newest(s).ID + "/events"
 	live := make([]chan string, 8)
+	for len(stream.Events) < 2*len(live) { // what the clients say that they have seen
+		stream.Next()
+	}
 	for i := range live {
 		live[i] = make(chan string, 1)
 		go func() {
