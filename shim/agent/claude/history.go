@@ -306,10 +306,10 @@ func (r *record) walkTitle(line []byte) int {
 		if !bytes.HasPrefix(line[len(start):], []byte(t.kind+`"`)) {
 			continue
 		}
-		s := skim{b: line}
-		s.members(func(key []byte) bool {
+		s := agent.Skim{B: line}
+		s.Members(func(key []byte) bool {
 			if string(key) == t.member {
-				r.title, _ = s.text()
+				r.title, _ = s.Text()
 			}
 			return true
 		})
@@ -325,15 +325,15 @@ func (r *record) walkTitle(line []byte) int {
 // of a kind that counts, or names a folder. A line that is cut or torn counts
 // as far as it goes.
 func (r *record) walk(line []byte, all bool) bool {
-	s := skim{b: line}
-	s.members(func(key []byte) bool {
+	s := agent.Skim{B: line}
+	s.Members(func(key []byte) bool {
 		switch string(key) {
 		case "isSidechain":
-			r.side, r.sideKnown = s.isTrue(), true
+			r.side, r.sideKnown = s.IsTrue(), true
 		case "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly":
-			r.meta = r.meta || s.isTrue()
+			r.meta = r.meta || s.IsTrue()
 		case "type":
-			kind, _ := s.text()
+			kind, _ := s.Text()
 			switch string(kind) {
 			case kindUser:
 				r.kind = kindUser
@@ -344,24 +344,24 @@ func (r *record) walk(line []byte, all bool) bool {
 				return all
 			}
 		case "attachment":
-			at := s.i
+			at := s.I
 			r.attachment(&s)
-			s.i = at
+			s.I = at
 			if r.kind == "" && !all {
 				return false
 			}
 		case "message":
-			messageAt := s.i
+			messageAt := s.I
 			r.message(&s)
-			s.i = messageAt
+			s.I = messageAt
 		case "origin":
-			r.meta = r.meta || bytes.HasPrefix(s.b[s.i:], []byte(`{"kind":"task-notification"`))
+			r.meta = r.meta || bytes.HasPrefix(s.B[s.I:], []byte(`{"kind":"task-notification"`))
 		case "cwd":
-			r.cwd, _ = s.text()
+			r.cwd, _ = s.Text()
 		case "timestamp":
-			r.time, _ = s.text()
+			r.time, _ = s.Text()
 		case "gitBranch":
-			r.branch, _ = s.text()
+			r.branch, _ = s.Text()
 		}
 		// The rest of an answer, or of a tool's output, tells nothing more.
 		known := r.kind == kindAssistant && len(r.messageID) > 0 || r.kind == kindUser && r.result
@@ -371,19 +371,19 @@ func (r *record) walk(line []byte, all bool) bool {
 }
 
 // message finds the id of a message, or where its content begins.
-func (r *record) message(s *skim) {
-	s.members(func(key []byte) bool {
+func (r *record) message(s *agent.Skim) {
+	s.Members(func(key []byte) bool {
 		switch string(key) {
 		case "id":
-			r.messageID, _ = s.text()
+			r.messageID, _ = s.Text()
 		case "role":
-			if role, _ := s.text(); string(role) == kindAssistant {
+			if role, _ := s.Text(); string(role) == kindAssistant {
 				r.kind = kindAssistant
 				return len(r.messageID) == 0
 			}
 		case "content":
-			r.content = s.i
-			if s.next() == '[' {
+			r.content = s.I
+			if s.Next() == '[' {
 				r.result = isToolResult(*s)
 			}
 			return r.kind == kindAssistant && len(r.messageID) == 0
@@ -393,13 +393,13 @@ func (r *record) message(s *skim) {
 }
 
 // isToolResult tells whether the first block at s is a tool's result.
-func isToolResult(s skim) (found bool) {
-	s.elements(func() bool {
-		s.members(func(key []byte) bool {
+func isToolResult(s agent.Skim) (found bool) {
+	s.Elements(func() bool {
+		s.Members(func(key []byte) bool {
 			if string(key) != "type" {
 				return true
 			}
-			kind, _ := s.text()
+			kind, _ := s.Text()
 			found = string(kind) == "tool_result"
 			return false
 		})
@@ -409,18 +409,18 @@ func isToolResult(s skim) (found bool) {
 }
 
 // attachment finds what a human said while the agent worked.
-func (r *record) attachment(s *skim) {
+func (r *record) attachment(s *agent.Skim) {
 	kind, mode, content := "", "prompt", 0
-	s.members(func(key []byte) bool {
+	s.Members(func(key []byte) bool {
 		switch string(key) {
 		case "type":
-			b, _ := s.text()
+			b, _ := s.Text()
 			kind = string(b)
 			return kind == "queued_command"
 		case "prompt":
-			content = s.i
+			content = s.I
 		case "commandMode":
-			b, _ := s.text()
+			b, _ := s.Text()
 			mode = string(b)
 		}
 		return true
@@ -433,10 +433,10 @@ func (r *record) attachment(s *skim) {
 // contentText is the text of a message's content, which begins at i: a string,
 // or a list of blocks. Of a line that is cut it is what is there.
 func contentText(line []byte, i int) (text string, images int, ok bool) {
-	s := skim{b: line, i: i}
-	if s.next() != '[' {
-		b, whole := s.text()
-		if !whole && s.next() == 0 && i < len(line) && line[i] == '"' {
+	s := agent.Skim{B: line, I: i}
+	if s.Next() != '[' {
+		b, whole := s.Text()
+		if !whole && s.Next() == 0 && i < len(line) && line[i] == '"' {
 			b = bytes.TrimRight(line[i+1:], `\`) // cut in the middle
 			if n := bytes.LastIndexByte(b, '\\'); n > len(b)-6 && n >= 0 {
 				b = b[:n]
@@ -445,14 +445,14 @@ func contentText(line []byte, i int) (text string, images int, ok bool) {
 		return unquote(b), 0, b != nil
 	}
 	var parts []string
-	s.elements(func() bool {
+	s.Elements(func() bool {
 		var kind, words []byte
-		s.members(func(key []byte) bool {
+		s.Members(func(key []byte) bool {
 			switch string(key) {
 			case "type":
-				kind, _ = s.text()
+				kind, _ = s.Text()
 			case "text":
-				words, _ = s.text()
+				words, _ = s.Text()
 			}
 			return true
 		})

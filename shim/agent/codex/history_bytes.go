@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
 // What follows finds members of a JSON object without decoding it: of a line
@@ -13,37 +15,15 @@ import (
 
 // member returns the line from the value of the object's member on, nil where
 // there is no such member. The first of that name counts.
-func member(b []byte, name string) []byte {
-	i := space(b, 0)
-	if i >= len(b) || b[i] != '{' {
-		return nil
-	}
-	for i++; ; i++ {
-		i = space(b, i)
-		if i >= len(b) || b[i] != '"' {
-			return nil
+func member(b []byte, name string) (found []byte) {
+	s := agent.Skim{B: b}
+	s.Members(func(key []byte) bool {
+		if string(key) == name && s.I < len(b) {
+			found = b[s.I:]
 		}
-		end := stringEnd(b, i)
-		if end < 0 {
-			return nil
-		}
-		key := b[i+1 : end-1]
-		if i = space(b, end); i >= len(b) || b[i] != ':' {
-			return nil
-		}
-		if i = space(b, i+1); i >= len(b) {
-			return nil
-		}
-		if string(key) == name {
-			return b[i:]
-		}
-		if i = valueEnd(b, i); i < 0 {
-			return nil
-		}
-		if i = space(b, i); i >= len(b) || b[i] != ',' {
-			return nil
-		}
-	}
+		return found == nil
+	})
+	return found
 }
 
 // at follows a path of names.
@@ -68,18 +48,19 @@ func text(b []byte) string {
 	if len(b) == 0 || b[0] != '"' {
 		return ""
 	}
-	end := stringEnd(b, 0)
-	if end < 0 {
+	s := agent.Skim{B: b}
+	raw, whole := s.Text()
+	if !whole {
 		return cutText(b)
 	}
-	if raw := b[1 : end-1]; bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw)
 	}
-	var s string
-	if json.Unmarshal(b[:end], &s) != nil {
+	var decoded string
+	if json.Unmarshal(b[:s.I], &decoded) != nil {
 		return ""
 	}
-	return s
+	return decoded
 }
 
 // cutText is a string without its end. An escape may be cut too: \uD83D\uDE00
@@ -98,77 +79,15 @@ func cutText(b []byte) string {
 // elements calls f with the line from each element of the array at the
 // beginning of b on, until f returns false.
 func elements(b []byte, f func(element []byte) bool) {
-	if len(b) == 0 || b[0] != '[' {
-		return
-	}
-	for i := 1; ; i++ {
-		i = space(b, i)
-		if i >= len(b) || b[i] == ']' || !f(b[i:]) {
-			return
-		}
-		if i = valueEnd(b, i); i < 0 {
-			return
-		}
-		if i = space(b, i); i >= len(b) || b[i] != ',' {
-			return
-		}
-	}
+	s := agent.Skim{B: b}
+	s.Elements(func() bool { return s.I < len(b) && f(b[s.I:]) })
 }
 
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
-		i++
+// value cuts b, which begins with a value of a whole record, behind it.
+func value(b []byte) []byte {
+	s := agent.Skim{B: b}
+	if !s.Skip() {
+		return nil
 	}
-	return i
-}
-
-// stringEnd is the index behind the string that begins at i, -1 when it has no
-// end.
-func stringEnd(b []byte, i int) int {
-	for i++; ; i++ {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return -1
-		}
-		from := i
-		i += n
-		slashes := 0
-		for j := i - 1; j >= from && b[j] == '\\'; j-- {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i + 1
-		}
-	}
-}
-
-// valueEnd is the index behind the value that begins at i, -1 when it has no
-// end.
-func valueEnd(b []byte, i int) int {
-	switch b[i] {
-	case '"':
-		return stringEnd(b, i)
-	case '{', '[':
-	default:
-		for i < len(b) && bytes.IndexByte([]byte(",]} \t\r\n"), b[i]) < 0 {
-			i++
-		}
-		return i
-	}
-	for depth := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			if i = stringEnd(b, i); i < 0 {
-				return -1
-			}
-			i--
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return -1
+	return b[:s.I]
 }

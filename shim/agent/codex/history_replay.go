@@ -115,14 +115,6 @@ func (r *replay) record(line []byte) {
 	}
 }
 
-// value cuts b, which begins with a value of a whole record, behind it.
-func value(b []byte) []byte {
-	if len(b) == 0 {
-		return nil
-	}
-	return b[:max(0, valueEnd(b, 0))]
-}
-
 func (r *replay) eventMsg(payload []byte) {
 	switch kind := text(member(payload, "type")); kind {
 	case "item_completed":
