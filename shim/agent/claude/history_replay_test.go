@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -27,16 +28,9 @@ func sessionIn(files []fakeagents.File) []byte {
 }
 
 // replayed are the events of a transcript.
-func replayed(data []byte) (out []event.Event) {
-	r := Claude{}.NewReplay(agent.History{Repo: testRepo})
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if r.Begins(line) {
-			out = append(out, r.End()...)
-		}
-		out = append(out, r.Map(line)...)
-	}
-	return append(out, r.End()...)
+func replayed(data []byte) []event.Event {
+	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+	return agenttest.Replay(Claude{}.NewReplay(agent.History{Repo: testRepo}), lines)
 }
 
 // streamed are the events of the live run.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -299,10 +300,6 @@ func FuzzHistory(f *testing.F) {
 		if s.Verdict() == agent.Ours && s.Row().Messages == 0 {
 			t.Errorf("a session of nobody's: %+v", s.Row())
 		}
-		for _, e := range replayed(data) {
-			if _, err := event.Encode(e); err != nil {
-				t.Error(err)
-			}
-		}
+		agenttest.CheckReplay(t, Claude{}.NewReplay(agent.History{Repo: testRepo}), data, "error", "user")
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
-	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 )
 
 func addRollouts(f *testing.F) {
@@ -61,50 +61,7 @@ func FuzzHistoryScan(f *testing.F) {
 func FuzzHistoryReplay(f *testing.F) {
 	addRollouts(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := New(Options{}).NewReplay(agent.History{Repo: testRepo})
-		announced := map[string]bool{}
-		check := func(events []event.Event) {
-			for _, e := range events {
-				switch e := e.(type) {
-				case event.Tool:
-					announced[e.ID] = true
-				case event.FileEdit:
-					announced[e.ID] = true
-				case event.ToolResult:
-					if !announced[e.ID] {
-						t.Fatalf("tool_result %q was not announced", e.ID)
-					}
-				case event.User, event.Delta, event.ThinkingDelta, event.Result, event.Error:
-				default:
-					t.Fatalf("%s is not replayed", e.Type())
-				}
-				if _, err := event.Encode(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		for _, line := range bytes.Split(b, []byte("\n")) {
-			begins := r.Begins(line)
-			if begins {
-				check(r.End())
-			}
-			events := r.Map(line)
-			check(events)
-			users := 0
-			for _, e := range events {
-				if e.Type() == "user" {
-					users++
-				}
-			}
-			if users > 1 || begins != (users == 1) {
-				t.Fatalf("begins %v, %d users: %q", begins, users, line)
-			}
-		}
-		closing := r.End()
-		check(closing)
-		if again := r.End(); len(again) > 0 {
-			t.Fatalf("a turn ends twice: %v", again)
-		}
+		agenttest.CheckReplay(t, New(Options{}).NewReplay(agent.History{Repo: testRepo}), b, "error")
 	})
 }
 

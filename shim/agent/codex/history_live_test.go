@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -82,7 +82,7 @@ func TestReplayEqualsTheLiveStream(t *testing.T) {
 			if len(replayed) == 0 || replayed[0] != (event.User{Text: string(f.Piped)}) {
 				t.Fatalf("the turn does not begin with the prompt %q: %v", f.Piped, replayed)
 			}
-			got := diffOf(wire(t, live), wire(t, replayed[1:]))
+			got := agenttest.Diff(wire(t, live), wire(t, replayed[1:]))
 			allowed := differences[f.Case()]
 			if !slices.Equal(got, allowed.diff) {
 				t.Errorf("the replay differs (allowed: %s)\n%s\nwant\n%s", allowed.why, strings.Join(got, "\n"), strings.Join(allowed.diff, "\n"))
@@ -141,18 +141,6 @@ func liveEvents(t *testing.T, f *fakeagents.Fixture) []event.Event {
 	return slices.DeleteFunc(all, func(e event.Event) bool { return slices.Contains(notReplayed, e.Type()) })
 }
 
-// replayAll replays a whole rollout.
-func replayAll(h agent.History, lines [][]byte) (all []event.Event) {
-	r := New(Options{}).NewReplay(h)
-	for _, line := range lines {
-		if r.Begins(line) {
-			all = append(all, r.End()...)
-		}
-		all = append(all, r.Map(line)...)
-	}
-	return append(all, r.End()...)
-}
-
 // lastTurn is what follows the human's last words, with them.
 func lastTurn(all []event.Event) []event.Event {
 	for i, e := range slices.Backward(all) {
@@ -163,75 +151,19 @@ func lastTurn(all []event.Event) []event.Event {
 	return all
 }
 
-// wire encodes events for comparison. stdout has no times, and ids of its own:
-// those are numbered as they come.
-func wire(t *testing.T, events []event.Event) (out []string) {
-	t.Helper()
-	ids := map[string]string{}
-	number := func(id string) string {
-		if ids[id] == "" {
-			ids[id] = strconv.Itoa(len(ids))
-		}
-		return ids[id]
-	}
-	for _, e := range events {
-		switch d := e.(type) {
-		case event.Delta:
-			d.MessageID = number(d.MessageID)
-			e = d
-		case event.ThinkingDelta:
-			d.MessageID = number(d.MessageID)
-			e = d
-		case event.Tool:
-			d.ID = number(d.ID)
-			e = d
-		case event.FileEdit:
-			d.ID = number(d.ID)
-			e = d
-		case event.ToolResult:
-			d.ID = number(d.ID)
-			e = d
-		case event.Result:
-			d.DurationMs = 0
-			e = d
-		}
-		b, err := event.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(b) > 2000 {
-			b = fmt.Appendf(nil, "%s of %d bytes", e.Type(), len(b))
-		}
-		out = append(out, string(b))
-	}
-	return out
+// replayAll replays a whole rollout.
+func replayAll(h agent.History, lines [][]byte) []event.Event {
+	return agenttest.Replay(New(Options{}).NewReplay(h), lines)
 }
 
-// diffOf is the shortest edit from a to b, by the longest common subsequence.
-func diffOf(a, b []string) (diff []string) {
-	common := make([][]int, len(a)+1)
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			}
+// wire encodes events for comparison; stdout has no times.
+func wire(t *testing.T, events []event.Event) []string {
+	t.Helper()
+	lines := agenttest.Wire(t, events, func(r *event.Result) { r.DurationMs = 0 })
+	for i, line := range lines {
+		if len(line) > 2000 {
+			lines[i] = fmt.Sprintf("%s of %d bytes", events[i].Type(), len(line))
 		}
 	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			diff = append(diff, "-"+a[i])
-			i++
-		default:
-			diff = append(diff, "+"+b[j])
-			j++
-		}
-	}
-	return diff
+	return lines
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -399,19 +400,7 @@ func TestScan(t *testing.T) {
 // A folder that was a symbolic link is known by its real path, and one that
 // only looks the same is not.
 func TestScanOfASymlinkedFolder(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, link, other := filepath.Join(root, "häuser [x]%20'"), filepath.Join(root, "link"), filepath.Join(root, "other")
-	for _, dir := range []string{repo, other} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(repo, link); err != nil {
-		t.Fatal(err)
-	}
+	root, repo, link, other := agenttest.LinkedFolders(t, "häuser [x]%20'")
 	for cwd, want := range map[string]agent.Verdict{
 		repo: agent.Ours, repo + "/": agent.Ours, link: agent.Ours, link + "/../link": agent.Ours,
 		other: agent.Foreign, filepath.Join(root, "gone"): agent.Foreign, filepath.Base(repo): agent.Foreign, ".": agent.Foreign,

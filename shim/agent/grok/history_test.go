@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/agenttest"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -46,56 +46,15 @@ func recordsOf(text string) [][]byte {
 }
 
 // replayAll replays a whole conversation.
-func replayAll(h agent.History, lines [][]byte) (all []event.Event) {
-	r := New(Options{}).NewReplay(h)
-	for _, line := range lines {
-		if r.Begins(line) {
-			all = append(all, r.End()...)
-		}
-		all = append(all, r.Map(line)...)
-	}
-	return append(all, r.End()...)
+func replayAll(h agent.History, lines [][]byte) []event.Event {
+	return agenttest.Replay(New(Options{}).NewReplay(h), lines)
 }
 
-// wire encodes events; ids are numbered as they come, and a result is without
-// what chat_history.jsonl does not keep: time, tokens and price.
-func wire(t *testing.T, events []event.Event) (out []string) {
+// wire encodes events for comparison; a result is without what
+// chat_history.jsonl does not keep: time, tokens and price.
+func wire(t *testing.T, events []event.Event) []string {
 	t.Helper()
-	ids := map[string]string{}
-	number := func(id string) string {
-		if ids[id] == "" {
-			ids[id] = strconv.Itoa(len(ids))
-		}
-		return ids[id]
-	}
-	for _, e := range events {
-		switch d := e.(type) {
-		case event.Delta:
-			d.MessageID = number(d.MessageID)
-			e = d
-		case event.ThinkingDelta:
-			d.MessageID = number(d.MessageID)
-			e = d
-		case event.Tool:
-			d.ID = number(d.ID)
-			e = d
-		case event.FileEdit:
-			d.ID = number(d.ID)
-			e = d
-		case event.ToolResult:
-			d.ID = number(d.ID)
-			e = d
-		case event.Result:
-			d.DurationMs, d.TotalCostUSD, d.Usage = 0, 0, nil
-			e = d
-		}
-		b, err := event.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, string(b))
-	}
-	return out
+	return agenttest.Wire(t, events, func(r *event.Result) { r.DurationMs, r.TotalCostUSD, r.Usage = 0, 0, nil })
 }
 
 func TestReplayOfAConversation(t *testing.T) {
@@ -308,7 +267,7 @@ func TestReplayEqualsTheLiveStream(t *testing.T) {
 			if len(replayed) == 0 || replayed[0] != (event.User{Text: string(f.Piped)}) {
 				t.Fatalf("the turn does not begin with %q: %v", f.Piped, wire(t, replayed))
 			}
-			got := diffOf(wire(t, joined(live)), wire(t, replayed[1:]))
+			got := agenttest.Diff(wire(t, joined(live)), wire(t, replayed[1:]))
 			if allowed := differences[f.Case()]; !slices.Equal(got, allowed.diff) {
 				t.Errorf("the replay differs (allowed: %s)\n%s\nwant\n%s", allowed.why, strings.Join(got, "\n"), strings.Join(allowed.diff, "\n"))
 			}
@@ -400,35 +359,6 @@ func chatOf(t *testing.T, f *fakeagents.Fixture) (chat [][]byte) {
 		}
 	}
 	return chat
-}
-
-// diffOf is the shortest edit from a to b, by the longest common subsequence.
-func diffOf(a, b []string) (diff []string) {
-	common := make([][]int, len(a)+1)
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			diff = append(diff, "-"+a[i])
-			i++
-		default:
-			diff = append(diff, "+"+b[j])
-			j++
-		}
-	}
-	return diff
 }
 
 // writeTranscript writes the files of a session into folder, and returns the
@@ -578,19 +508,7 @@ func TestPromptsGoThroughSaid(t *testing.T) {
 // A folder that was a symbolic link is known by its real path; the file of a
 // conversation is not followed out of its folder.
 func TestScanOfSymlinks(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, link, other := filepath.Join(root, "repo"), filepath.Join(root, "link"), filepath.Join(root, "other")
-	for _, dir := range []string{repo, other} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(repo, link); err != nil {
-		t.Fatal(err)
-	}
+	root, repo, link, other := agenttest.LinkedFolders(t, "repo")
 	for cwd, want := range map[string]agent.Verdict{repo: agent.Ours, link: agent.Ours, other: agent.Foreign, filepath.Join(repo, "src"): agent.Foreign} {
 		summary := fmt.Sprintf(`{"info":{"cwd":%q}}`, cwd)
 		if got := scanOf(t, agent.History{Repo: repo}, agent.Transcript{}, summary).Verdict(); got != want {
