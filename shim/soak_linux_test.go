@@ -242,19 +242,17 @@ func (s *soak) still() (now vitals) {
 func (s *soak) settled(base vitals) vitals {
 	s.T.Helper()
 	var now vitals
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	shimtest.AwaitWithin(s.T, 10*time.Second, func() string {
+		if now.Goroutines > base.Goroutines {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // who they are
+		}
+		return fmt.Sprintf("no more than at the start, %v; now %v", base, now)
+	}, func() bool {
 		http.DefaultClient.CloseIdleConnections()
 		now = s.vitals()
-		if now.FDs <= base.FDs && now.Goroutines <= base.Goroutines && now.Children <= base.Children {
-			return now
-		}
-		if time.Now().After(deadline) {
-			if now.Goroutines > base.Goroutines {
-				_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // who they are
-			}
-			s.T.Fatalf("at the start: %v; now: %v", base, now)
-		}
-	}
+		return now.FDs <= base.FDs && now.Goroutines <= base.Goroutines && now.Children <= base.Children
+	})
+	return now
 }
 
 // cycles warms the shim up and then runs n cycles in an order that a seed

@@ -285,14 +285,11 @@ func TestSoakStalledClients(t *testing.T) {
 		holds = map[string]func(*slowClient){
 			"after 10 s": func(*slowClient) { time.Sleep(10 * time.Second / clients) },
 			"cut off": func(c *slowClient) {
-				for deadline := time.Now().Add(2 * sse.StallAfter); ; time.Sleep(100 * time.Millisecond) {
-					if _, open := c.queued(t); !open {
-						return
-					}
-					if time.Now().After(deadline) {
-						t.Fatal("the connection of a client that does not read stays open")
-					}
-				}
+				what := func() string { return "the connection of a client that does not read is closed" }
+				shimtest.AwaitWithin(t, 2*sse.StallAfter, what, func() bool {
+					_, open := c.queued(t)
+					return !open
+				})
 			},
 		}
 	}

@@ -401,12 +401,19 @@ func Words(events []event.Event) string {
 // Await polls for a fact, at most 20 s.
 func Await(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	AwaitWithin(t, 20*time.Second, func() string { return what }, fact)
+}
+
+// AwaitWithin is Await with a limit of its own; what is asked when it has
+// passed.
+func AwaitWithin(t testing.TB, limit time.Duration, what func() string, fact func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 		if fact() {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("this did not come true: %s", what)
+			t.Fatalf("this did not come true: %s", what())
 		}
 	}
 }
