@@ -43,6 +43,12 @@ func TestBenchmarksHold(t *testing.T) {
 		{"Throughput", "encoding/json of the line", 0.6, flood{lines: 50_000, kind: "text_delta"}.relation},
 		{"LargeLines/text_delta", "encoding/json of the line", 1.8, flood{lines: 16, size: 1 << 20, kind: "text_delta"}.relation},
 		{"LargeLines/tool_result", "encoding/json of the line", 1.2, flood{lines: 16, size: 1 << 20, kind: "tool_result"}.relation},
+		{"RunMemory/longest-line", "budgets", 0.8, func(t *testing.T) float64 {
+			needsProc(t)
+			f := flood{lines: 1, size: 32 << 20, kind: "text_delta"}
+			peak, _ := f.peak(t)
+			return peak / f.budget()
+		}},
 		{"RunMemory", "budgets", 0.9, func(t *testing.T) float64 {
 			needsProc(t)
 			f := flood{lines: 64, size: 1 << 20, kind: "text_delta"}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -82,7 +83,8 @@ func plain(b []byte) bool {
 // cutEscaped is cutString for a string with escapes. Surrogates are surprises:
 // their repair is the decoder's business.
 func cutEscaped(b []byte) (string, []byte, bool) {
-	out := make([]byte, 0, len(b))
+	var out strings.Builder // which gives the text without a copy
+	out.Grow(len(b))
 	from := 0 // what comes before is in out
 	for i := 0; i < len(b); {
 		switch c := b[i]; {
@@ -90,13 +92,16 @@ func cutEscaped(b []byte) (string, []byte, bool) {
 			if !utf8.Valid(b[:i]) { // what escapes stand for is valid
 				return "", nil, false
 			}
-			out = append(out, b[from:i]...)
-			return string(out), b[i+1:], true
+			out.Write(b[from:i])
+			return out.String(), b[i+1:], true
 		case c == '\\':
-			n, ok := 0, false
-			if out, n, ok = unescape(append(out, b[from:i]...), b[i:]); !ok {
+			var scratch [utf8.UTFMax]byte
+			char, n, ok := unescape(scratch[:0], b[i:])
+			if !ok {
 				return "", nil, false
 			}
+			out.Write(b[from:i])
+			out.Write(char)
 			i += n
 			from = i
 		case c < ' ':

@@ -63,7 +63,11 @@ func encode(e Event) ([]byte, error) {
 // appendText is encode for the two types that consist of a text and the id of
 // its message; a fuzz test holds the two together.
 func appendText(b []byte, typ, text, messageID string) []byte {
-	b = slices.Grow(b, len(text)+len(messageID)+64)
+	more := 0
+	if len(text) >= largeText {
+		more = escapes(text)
+	}
+	b = slices.Grow(b, len(text)+more+len(messageID)+64)
 	b = append(b, `{"type":"`...)
 	b = append(b, typ...)
 	b = append(b, `","text":`...)
@@ -71,6 +75,25 @@ func appendText(b []byte, typ, text, messageID string) []byte {
 	b = append(b, `,"messageId":`...)
 	b = appendString(b, messageID)
 	return append(b, '}')
+}
+
+// largeText is a text, in bytes, that must not be copied because its escapes
+// want more room than was guessed.
+const largeText = 1 << 20
+
+// escapes is how many bytes more s takes as a JSON string than as it is.
+func escapes(s string) (n int) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c >= '\b' && c <= '\r' && c != '\v':
+			n++
+		case c < ' ':
+			n += 5
+		case c == 0xe2 && i+2 < len(s) && (s[i:i+3] == "\u2028" || s[i:i+3] == "\u2029"):
+			n += 3
+		}
+	}
+	return n
 }
 
 // appendString appends s as a JSON string, as the encoder writes it: what is

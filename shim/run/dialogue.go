@@ -190,6 +190,7 @@ func (d *dialogue) line(b []byte) {
 		debugLine(w, d.run.agent.Name(), b)
 	}
 	d.emit(events)
+	clear(events) // the mapper would keep a huge text until the next line
 	d.do(d.conv.Line(b))
 }
 

@@ -322,6 +322,8 @@ type Follower struct {
 	file  *os.File
 	r     *bufio.Reader
 	at    int64 // seq of the last frame read from file
+	// offset is where the next one begins.
+	offset int64
 }
 
 // follow reads what comes behind an event. Where there is none of that number
@@ -444,17 +446,39 @@ func (f *Follower) fromFile(upTo int64) ([]Frame, error) {
 	}
 	var frames []Frame
 	for size := 0; f.after < upTo && (len(frames) == 0 || size < batchBytes); {
-		line, err := f.r.ReadBytes('\n')
+		line, err := f.readLine()
 		if err != nil {
 			return nil, errors.Wrap(err, "read the journal back")
 		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
 		f.at++
 		f.after = f.at
 		size += len(line)
 		frames = append(frames, Frame{Seq: f.at, Data: line})
 	}
 	return frames, nil
+}
+
+// readLine reads the next line of the file, without its newline. A long one is
+// measured first: gathered in pieces it would take twice its size.
+func (f *Follower) readLine() ([]byte, error) {
+	part, err := f.r.ReadSlice('\n')
+	if err != nil && err != bufio.ErrBufferFull {
+		return nil, err
+	}
+	if err == nil {
+		f.offset += int64(len(part))
+		return bytes.Clone(part[:len(part)-1]), nil
+	}
+	rest, _, err := skipLine(f.r)
+	if err != nil {
+		return nil, err
+	}
+	line := make([]byte, int64(len(part))+rest)
+	if _, err := f.file.ReadAt(line, f.offset); err != nil {
+		return nil, err
+	}
+	f.offset += int64(len(line))
+	return line[:len(line)-1], nil
 }
 
 // seek opens the file behind frame f.after.
@@ -473,10 +497,13 @@ func (f *Follower) seek() error {
 		return err
 	}
 	f.r = bufio.NewReaderSize(file, 64<<10)
+	f.offset = offset
 	for f.at = slot * indexEvery; f.at < f.after; f.at++ {
-		if _, _, err := skipLine(f.r); err != nil {
+		n, _, err := skipLine(f.r)
+		if err != nil {
 			return err
 		}
+		f.offset += n
 	}
 	return nil
 }

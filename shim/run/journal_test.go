@@ -115,6 +115,39 @@ func TestMemoryIsBoundedAndTheRestComesFromTheFile(t *testing.T) {
 	}
 }
 
+// Long events that fell out of the window come back whole, from every place on.
+func TestLongEventsComeBackFromTheFile(t *testing.T) {
+	j := newJournal(filepath.Join(t.TempDir(), "journal"))
+	sizes := []int{10, 5 << 20, 60 << 10, 64<<10 - 40, 64 << 10, 3 << 20, 10, 9 << 20, 10}
+	var want []string
+	for i, size := range sizes {
+		e := event.Delta{Text: fmt.Sprintf("%d:%s", i, strings.Repeat("x", size))}
+		data, err := event.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, string(data))
+		j.append(e)
+	}
+	for after := range sizes {
+		f := j.follow(int64(after))
+		for n := after; n < len(sizes); {
+			frames, err := f.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fr := range frames {
+				if fr.Seq != int64(n+1) || string(fr.Data) != want[n] {
+					t.Fatalf("from %d: event %d is number %d of %d bytes", after, n+1, fr.Seq, len(fr.Data))
+				}
+				n++
+			}
+		}
+		f.Close()
+	}
+	j.append(event.Done{})
+}
+
 func TestAStoredJournalIsReadBackWithoutItsHalfLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j := newJournal(path)

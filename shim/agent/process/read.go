@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +16,12 @@ import (
 )
 
 const (
-	readBuffer  = 256 << 10 // bytes; one read takes many small lines
-	keepBuffer  = 1 << 20   // bytes; a longer line is not gathered in the buffer that is kept for the next
-	widePipe    = 1 << 20   // bytes; what Linux allows anyone (pipe-max-size)
+	readBuffer = 256 << 10 // bytes; one read takes many small lines
+	keepBuffer = 1 << 20   // bytes; a longer line is not gathered in the buffer that is kept for the next
+	widePipe   = 1 << 20   // bytes; what Linux allows anyone (pipe-max-size)
+	// hugeLine is a line, in bytes, that the collector is called for: it lets
+	// garbage become as large as what is alive, which is several such lines.
+	hugeLine    = 8 << 20
 	ringLines   = 200
 	ringLineMax = 2000 // bytes
 )
@@ -81,6 +86,9 @@ func (r *lineReader) slow(part []byte, err error) (Line, error) {
 		if err == nil {
 			end-- // the newline
 		}
+		if size < hugeLine && size+int64(end) >= hugeLine {
+			runtime.GC() // what the line before has left
+		}
 		size += int64(end)
 		switch {
 		case size > int64(r.max):
@@ -107,6 +115,10 @@ func (r *lineReader) slow(part []byte, err error) (Line, error) {
 		line.Bytes, line.Skipped = nil, size
 	} else if pieces != nil {
 		line.Bytes = slices.Concat(append([][]byte{r.long}, pieces...)...)
+		if size >= hugeLine {
+			pieces = nil
+			debug.FreeOSMemory() // and what the pieces took is not filled again
+		}
 	}
 	return line, nil
 }
