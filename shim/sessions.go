@@ -13,7 +13,6 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
-	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/history"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 )
@@ -36,13 +35,9 @@ type source struct {
 // wants to read them without one.
 func SessionsOf(cfg Config) (*Sessions, error) {
 	cfg = cfg.withDefaults()
-	dir, err := repoDir(cfg.Repo)
+	dir, top, err := cfg.place()
 	if err != nil {
 		return nil, err
-	}
-	top, err := gitrepo.TopOf(dir)
-	if err != nil {
-		return nil, errors.Wrap(err, "find the repository")
 	}
 	return cfg.sessions(cfg.adapters(), dir, top), nil
 }

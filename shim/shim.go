@@ -95,13 +95,9 @@ type Shim struct {
 // later, so that its cost does not depend on the repository.
 func New(ctx context.Context, cfg Config) (*Shim, error) {
 	cfg = cfg.withDefaults()
-	dir, err := repoDir(cfg.Repo)
+	dir, top, err := cfg.place()
 	if err != nil {
 		return nil, err
-	}
-	top, err := gitrepo.TopOf(dir)
-	if err != nil {
-		return nil, errors.Wrap(err, "find the repository")
 	}
 	if cfg.StateDir == "" {
 		if cfg.StateDir, err = state.DefaultDir(cfg.Environ); err != nil {
@@ -196,6 +192,16 @@ func (s *Shim) serverOptions() server.Options {
 }
 
 func (s *Shim) log() *slog.Logger { return slog.New(slog.NewTextHandler(s.cfg.Log, nil)) }
+
+// place is the folder to work in and the top level of its repository, as real
+// paths.
+func (c Config) place() (dir, top string, err error) {
+	if dir, err = repoDir(c.Repo); err != nil {
+		return "", "", err
+	}
+	top, err = gitrepo.TopOf(dir)
+	return dir, top, errors.Wrap(err, "find the repository")
+}
 
 // repoDir is the real path of the folder to work in.
 func repoDir(dir string) (string, error) {
