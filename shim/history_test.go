@@ -1,6 +1,7 @@
 package shim_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -227,6 +228,32 @@ func TestHistoryOfOthersIsNotThere(t *testing.T) {
 }
 
 // The index is in the user's cache folder, for nobody else to read.
+// The index of another version of slidewrite counts as none: what it holds may
+// have been read otherwise.
+func TestHistoryIndexIsOfItsVersion(t *testing.T) {
+	s := setup(t, edit, nil)
+	seed(s, s.Lay("claude/real/2.1.332/resume"), s.Repo)
+	cache := filepath.Join(s.Root, "cache")
+	for _, version := range []string{"1.0.0", "1.0.1"} {
+		s.Start(shim.Config{Version: version, Environ: s.Environ("XDG_CACHE_HOME=" + cache)})
+		if list := sessionsOf(s, "anthropic"); len(list) != 1 {
+			t.Fatalf("sessions %+v", list)
+		}
+		s.Stop()
+		indexes, err := filepath.Glob(filepath.Join(cache, "slidewrite", "history", "*", "anthropic", "index"))
+		if err != nil || len(indexes) != 1 {
+			t.Fatalf("indexes %q, %v", indexes, err)
+		}
+		data, err := os.ReadFile(indexes[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(data, []byte(s.Repo+"\x00"+version)) {
+			t.Errorf("the index is not that of version %s", version)
+		}
+	}
+}
+
 func TestHistoryIndexIsPrivate(t *testing.T) {
 	s := setup(t, edit, nil)
 	seed(s, s.Lay("claude/real/2.1.332/resume"), s.Repo)

@@ -47,7 +47,7 @@ func (c Config) sessions(agents []agent.Agent, dir, top string) *Sessions {
 	s := &Sessions{providers: map[string]source{}}
 	cache := historyCache(c.Environ, top)
 	for _, a := range agents {
-		o := history.Options{History: agent.History{Repo: dir, Top: top, Environ: c.Environ, Said: prompt.Said}}
+		o := history.Options{History: agent.History{Repo: dir, Top: top, Environ: c.Environ, Said: prompt.Said}, Version: c.Version}
 		if cache != "" {
 			o.Cache = filepath.Join(cache, cacheName(a.Provider(), dir, top))
 		}
