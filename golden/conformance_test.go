@@ -199,7 +199,7 @@ func goldenPath(f *fakeagents.Fixture) string {
 }
 
 // diff is a unified diff of two texts, for a failure message.
-func diff(t *testing.T, want, got string) string {
+func diff(t testing.TB, want, got string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"want": want, "got": got} {

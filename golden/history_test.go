@@ -17,7 +17,7 @@ import (
 
 // historyOf is what GET /history and GET /history/{id} tell after a fixture
 // was played, normalised as its stream is; "" when the run left no session.
-func historyOf(t *testing.T, s *stage) string {
+func historyOf(t testing.TB, s *stage) string {
 	t.Helper()
 	provider := providers[s.fixture.Agent()]
 	var list struct {
@@ -158,7 +158,7 @@ func TestHistoryTellsWhatWasStreamed(t *testing.T) {
 // told is what was said and done in a normalised stream: texts as they stood
 // in the end, tools, and what those answered. The life of a run and what the
 // human said are left out, and with it ids, which a disk may not have.
-func told(t *testing.T, normalised string) string {
+func told(t testing.TB, normalised string) string {
 	t.Helper()
 	type piece struct{ kind, message, text string }
 	var all []piece

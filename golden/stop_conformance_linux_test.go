@@ -434,15 +434,21 @@ func (tr *trial) family() string {
 // edit is what the agent does first.
 func (tr *trial) edit() []scriptmodel.Step {
 	tr.edits = true
+	return tr.swap("hello", "goodbye")
+}
+
+// swap is the calls of the agent's edit tool that put one word of a.txt in
+// another's place.
+func (tr *trial) swap(old, new string) []scriptmodel.Step {
 	if tr.agent == scriptmodel.Codex {
 		return []scriptmodel.Step{{Blocks: []scriptmodel.Block{{
-			Custom: "apply_patch", Raw: "*** Begin Patch\n*** Update File: a.txt\n@@\n-hello\n+goodbye\n*** End Patch",
+			Custom: "apply_patch", Raw: "*** Begin Patch\n*** Update File: a.txt\n@@\n-" + old + "\n+" + new + "\n*** End Patch",
 		}}}}
 	}
 	return []scriptmodel.Step{
 		{Blocks: []scriptmodel.Block{{Tool: "Read", Input: map[string]any{"file_path": "{{REPO}}/a.txt"}}}},
 		{Blocks: []scriptmodel.Block{{Tool: "Edit", Input: map[string]any{
-			"file_path": "{{REPO}}/a.txt", "old_string": "hello", "new_string": "goodbye",
+			"file_path": "{{REPO}}/a.txt", "old_string": old, "new_string": new,
 		}}}},
 	}
 }

@@ -69,7 +69,13 @@ func (s *Server) responsesRoute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	script, step := s.spoken(b.Input)
-	s.note(Request{Method: r.Method, Path: r.URL.Path, Stream: true, Script: script, Step: step})
+	var said []string
+	for _, i := range b.Input {
+		if len(i.Content) > 0 {
+			said = append(said, strings.TrimSpace(i.text()))
+		}
+	}
+	s.note(Request{Method: r.Method, Path: r.URL.Path, Stream: true, Script: script, Step: step, Said: said})
 	blocks := s.answer(script, step)
 	for _, blk := range blocks {
 		if blk.Error != nil {

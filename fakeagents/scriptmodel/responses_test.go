@@ -112,13 +112,13 @@ func TestResponsesSteps(t *testing.T) {
 		items []item
 		want  scriptmodel.Request
 	}{
-		{"begin", first[:1], scriptmodel.Request{Step: 0}},
-		{"after its tools", conversation, scriptmodel.Request{Step: 1}},
-		{"asked to go on", first, scriptmodel.Request{Step: 1}},
-		{"an agent spoke in between", append(slices.Clone(conversation), said("assistant", "x"), item{"type": "agent_message"}), scriptmodel.Request{Step: 2}},
-		{"the user again", append(slices.Clone(conversation), said("user", "please")), scriptmodel.Request{Step: 0}},
-		{"another's words", append(slices.Clone(conversation), said("user", "env")), scriptmodel.Request{Step: 1}},
-		{"a sub-agent", []item{said("user", "env"), {"type": "agent_message", "content": []item{{"type": "encrypted_content", "encrypted_content": "SCN:sub now"}}}, first[1], outputs[0]}, scriptmodel.Request{Script: "sub", Step: 1}},
+		{"begin", first[:1], scriptmodel.Request{Step: 0, Said: []string{"please"}}},
+		{"after its tools", conversation, scriptmodel.Request{Step: 1, Said: []string{"please"}}},
+		{"asked to go on", first, scriptmodel.Request{Step: 1, Said: []string{"please"}}},
+		{"an agent spoke in between", append(slices.Clone(conversation), said("assistant", "x"), item{"type": "agent_message"}), scriptmodel.Request{Step: 2, Said: []string{"please", "x"}}},
+		{"the user again", append(slices.Clone(conversation), said("user", "please")), scriptmodel.Request{Step: 0, Said: []string{"please", "please"}}},
+		{"another's words", append(slices.Clone(conversation), said("user", "env")), scriptmodel.Request{Step: 1, Said: []string{"please", "env"}}},
+		{"a sub-agent", []item{said("user", "env"), {"type": "agent_message", "content": []item{{"type": "encrypted_content", "encrypted_content": "SCN:sub now"}}}, first[1], outputs[0]}, scriptmodel.Request{Script: "sub", Step: 1, Said: []string{"env", "SCN:sub now"}}},
 	}
 	for _, tt := range tests {
 		s := model(t, codexSteps)

@@ -47,6 +47,7 @@ type Request struct {
 	Stream bool
 	Script string // "" is the scenario's own
 	Step   int
+	Said   []string // texts of the conversation so far, of both sides, the oldest first
 }
 
 // Start serves the scenario until Close.
@@ -162,7 +163,11 @@ func (s *Server) messagesRoute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	script, step := s.position(b.Messages)
-	s.note(Request{Method: r.Method, Path: r.URL.Path, Stream: b.Stream, Script: script, Step: step})
+	var said []string
+	for _, m := range b.Messages {
+		said = append(said, m.texts()...)
+	}
+	s.note(Request{Method: r.Method, Path: r.URL.Path, Stream: b.Stream, Script: script, Step: step, Said: said})
 	blocks := s.answer(script, step)
 	for _, blk := range blocks {
 		if blk.Error != nil {

@@ -295,7 +295,7 @@ func TestBreakOnceThenAnswer(t *testing.T) {
 	if err != nil || joined(got, "text") != "Second try." {
 		t.Errorf("%q, %v", joined(got, "text"), err)
 	}
-	if reqs := s.Requests(); len(reqs) != 2 || !reqs[0].Stream || reqs[1].Step != 0 {
+	if reqs := s.Requests(); len(reqs) != 2 || !reqs[0].Stream || reqs[1].Step != 0 || !strings.Contains(strings.Join(reqs[1].Said, ""), "please") {
 		t.Errorf("requests %+v", reqs)
 	}
 }
