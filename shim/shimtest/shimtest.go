@@ -102,7 +102,7 @@ func (s *Stage) StateHome() string { return filepath.Join(s.Root, "state") }
 // Git runs the user's own git in the repository and returns its stdout.
 func (s *Stage) Git(args ...string) string {
 	s.T.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Ada User", "-c", "user.email=ada@example.invalid"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "user.name=Ada User", "-c", "user.email=ada@example.invalid", "-c", "maintenance.auto=false"}, args...)...)
 	cmd.Dir, cmd.Env = s.Repo, s.Environ()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -117,7 +117,7 @@ func (s *Stage) Git(args ...string) string {
 // an empty folder stays without a commit.
 func (s *Stage) Commit() {
 	s.T.Helper()
-	s.Git("init", "-q", "-b", "main")
+	s.Git("init", "-q", "-b", "main", "--template=")
 	if entries, err := os.ReadDir(s.Repo); err == nil && len(entries) > 1 {
 		s.Git("add", "-A")
 		s.Git("commit", "-q", "-m", "sample")
