@@ -20,13 +20,17 @@ CODEX_VERSIONS  := 0.171.0
 CODEX_PACKAGE   := @openai/codex
 CODEX_BIN       := node_modules/$(CODEX_PACKAGE)-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex
 
+# No part is written in C: checks, tests and program are compiled once, for all.
+# (The race detector is, and compiles everything anew.)
+export CGO_ENABLED := 0
+
 # Flags of every `go test` below, for example TESTFLAGS=-v.
 TESTFLAGS ?=
 
 .PHONY: build test check race offline golden bench soak demo conformance record help
 
 build: ## build ./slidewrite, one static file
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
+	go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
 
 test: check race offline ## everything that must hold: checks, race detector, no network
 
@@ -46,7 +50,7 @@ check: # gofmt, vet and build on three systems, staticcheck
 RACE     := ./shim ./shim/history ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
 NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit)
 race: # what goes on at once, with the race detector
-	go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
+	CGO_ENABLED=1 go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 
 # A network namespace of its own has nothing but lo, and that down: the tests
 # must neither reach anything nor need to. Without the right to make one the
