@@ -27,6 +27,8 @@ func (s *server) design(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer started.Attach()()
+	// A client whose connection breaks before the first event finds the run there.
+	w.Header().Set("Content-Location", "runs/"+started.ID()+"/events")
 	return s.stream(w, r, started.Follow(0))
 }
 

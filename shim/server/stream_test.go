@@ -28,6 +28,10 @@ func TestDesignStreams(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
+	again := Do(t, s.URL, Call{Method: "GET", Path: "/" + a.Header.Get("Content-Location"), Header: authorized()})
+	if again.Status != 200 || again.Body != a.Body {
+		t.Errorf("Content-Location %q has %d %q, want the same stream", a.Header.Get("Content-Location"), again.Status, again.Body)
+	}
 	for i, f := range Frames(t, a.Body) {
 		if f.ID != int64(i+1) {
 			t.Errorf("frame %d has id %d", i+1, f.ID)
@@ -37,7 +41,7 @@ func TestDesignStreams(t *testing.T) {
 		t.Errorf("the run was asked for %+v", req)
 	}
 	r := s.runs.runs["run-1"]
-	r.await(t, "the client to be let go", func() bool { return r.attaches == 1 && r.attached == 0 && r.closed == 1 })
+	r.await(t, "the client to be let go", func() bool { return r.attaches == 2 && r.attached == 0 && r.closed == 2 })
 }
 
 // The stream's headers are there before the first event.
