@@ -32,7 +32,7 @@ func buildProgram(tb testing.TB, source string) string {
 	if runtime.GOOS == "windows" {
 		bin += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, source)
+	cmd := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", bin, source)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v\n%s", err, out)
