@@ -2,6 +2,7 @@ package shim_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -265,6 +266,27 @@ func TestResume(t *testing.T) {
 		}
 		s.Clean()
 	})
+	// The folder stands behind the message; where it is not told, it may be any.
+	for name, tail := range map[string]string{"of another folder, told late": `,"cwd":"/elsewhere"}` + "\n", "of who knows which folder": "}\n"} {
+		t.Run(name, func(t *testing.T) {
+			s := setup(t, fixture, nil)
+			dir := filepath.Join(s.Home, ".claude", "projects", "-elsewhere")
+			record := `{"type":"user","message":{"role":"user","content":"` + strings.Repeat("word ", 300_000) + `"}` + tail
+			if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, session+".jsonl"), []byte(record), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			s.Play(fixture, shim.Config{Timing: quick})
+			events := s.Design(ask("resume", session))
+			wantWords(t, events, "error bad_request, done")
+			if e := shimtest.One[event.Error](t, events); !strings.Contains(e.Message, "folder") || e.Fix == "" {
+				t.Errorf("error %+v", e)
+			}
+			if len(s.Turns()) != 0 {
+				t.Error("an agent was started")
+			}
+			s.Clean()
+		})
+	}
 	t.Run("not a UUID", func(t *testing.T) {
 		s := setup(t, edit, nil)
 		s.Play(edit, shim.Config{Timing: quick})

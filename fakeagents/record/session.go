@@ -268,7 +268,7 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 	if err := w.cli.setUp(w.home, sc, server.URL()); err != nil {
 		return nil, err
 	}
-	spec, err := w.spec(version, sc, resume)
+	spec, err := w.spec(ctx, version, sc, resume)
 	if err != nil {
 		return nil, err
 	}
@@ -317,14 +317,14 @@ func (w *workshop) play(ctx context.Context, version string, sc *scriptmodel.Sce
 
 func tail(b []byte) []byte { return b[max(0, len(b)-400):] }
 
-func (w *workshop) spec(version string, sc *scriptmodel.Scenario, resume string) (agent.Spec, error) {
+func (w *workshop) spec(ctx context.Context, version string, sc *scriptmodel.Scenario, resume string) (agent.Spec, error) {
 	s := agent.Spec{
 		Bin: w.bin, Version: version, Repo: w.repo, RunDir: w.run,
 		System: systemPrompt, Prompt: sc.Prompt, Model: sc.Model, Effort: sc.Effort, Resume: resume,
 		MaxTurns: sc.MaxTurns, MCP: "project", ProjectSettings: true,
 	}
 	if finder, ok := w.cli.adapter().(agent.SessionFinder); ok && resume != "" {
-		s.Session = finder.FindSession(s, []string{"HOME=" + w.home})
+		s.Session = finder.FindSession(ctx, s, []string{"HOME=" + w.home})
 	}
 	for _, name := range sc.Images {
 		path := filepath.Join(w.repo, filepath.FromSlash(name))

@@ -193,15 +193,18 @@ type Info struct {
 
 // Session is what an agent's own files say about a session.
 type Session struct {
-	Folder string       // absolute path it was recorded in, "" = there is no such session
+	Folder string       // absolute path it was recorded in, "" = there is no such session, or Unknown
 	Model  string       // of its last turn, "" = not known
 	Usage  *event.Usage // its total so far, where the agent counts on from there; nil = not known
+	// Unknown: there is such a session, and its files do not tell whose it is.
+	Unknown bool
 }
 
 // SessionFinder is an Agent that can look a session up before it is resumed.
 type SessionFinder interface {
-	// FindSession looks for the session s.Resume in the agent's own files.
-	FindSession(s Spec, environ []string) Session
+	// FindSession looks for the session s.Resume in the agent's own files. It
+	// waits for nobody, and ends with ctx: what it then returns means nothing.
+	FindSession(ctx context.Context, s Spec, environ []string) Session
 }
 
 // Eager is an Agent that may touch files before it is given its prompt: the

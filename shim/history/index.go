@@ -44,7 +44,7 @@ func (o Options) key() string { return o.Repo + "\x00" + o.Version }
 // is whole and of this key.
 func readIndex(dir, key string) map[string]*entry {
 	path := filepath.Join(dir, indexName)
-	info, err := lstat(path)
+	info, err := agent.Lstat(path)
 	if err != nil || info.Size() > maxIndex {
 		return map[string]*entry{}
 	}
@@ -94,7 +94,7 @@ func sweep(dir string) {
 	const old = time.Hour
 	temps, _ := filepath.Glob(filepath.Join(escapeGlob(dir), tempPrefix+"*")) // a bad pattern is no match
 	for _, path := range temps {
-		if info, err := lstat(path); err == nil && time.Since(info.ModTime()) > old {
+		if info, err := agent.Lstat(path); err == nil && time.Since(info.ModTime()) > old {
 			_ = os.Remove(path) // the next one tries again
 		}
 	}

@@ -189,7 +189,7 @@ type reader struct {
 // entry returns what is known of a transcript: before, when its stamp is the
 // same, else what is read now. nil is one that cannot be read.
 func (r *reader) entry(ctx context.Context, t agent.Transcript, before *entry) *entry {
-	info, err := lstat(t.Path)
+	info, err := agent.Lstat(t.Path)
 	if err != nil {
 		return nil
 	}

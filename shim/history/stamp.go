@@ -4,7 +4,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/cockroachdb/errors"
+	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
 // stamp is what the file system tells of a file without reading it. Any
@@ -33,35 +33,11 @@ func (s stamp) unsettled(now int64) bool {
 	return now-changed < tick && changed-now < tick
 }
 
-var errNotRegular = errors.New("not a regular file")
-
-// lstat stamps a regular file; a link is none.
-func lstat(path string) (os.FileInfo, error) {
-	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	return info, err
-}
-
-// open opens the regular file at path to read. It follows no link, and waits
-// for no writer of a pipe that took the file's place.
+// open opens the regular file at path to read, and stamps it.
 func open(path string) (*os.File, stamp, error) {
-	const tries = 3 // a file replaced between lstat and open is looked at again
-	for range tries {
-		want, err := lstat(path)
-		if err != nil {
-			return nil, stamp{}, err
-		}
-		f, err := os.OpenFile(path, openFlags, 0)
-		if err != nil {
-			return nil, stamp{}, err
-		}
-		got, err := f.Stat()
-		if err == nil && got.Mode().IsRegular() && os.SameFile(want, got) {
-			return f, stampOf(got), nil
-		}
-		f.Close()
+	f, info, err := agent.Open(path)
+	if err != nil {
+		return nil, stamp{}, err
 	}
-	return nil, stamp{}, errors.Newf("%s is another file each time", path)
+	return f, stampOf(info), nil
 }

@@ -2,8 +2,6 @@ package history
 
 import "os"
 
-const openFlags = os.O_RDONLY
-
 // Without opening it, Windows tells neither the number of a file nor when it
 // was changed but for its content.
 func stampOf(info os.FileInfo) stamp {

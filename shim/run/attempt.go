@@ -30,7 +30,12 @@ func (r *Run) converse(ctx context.Context, repo *gitrepo.Repo) (before *gitrepo
 		return nil, tools, false
 	}
 	if finder, ok := r.agent.(agent.SessionFinder); ok && spec.Resume != "" {
-		spec.Session = finder.FindSession(spec, r.m.o.Environ)
+		lookup, cancel := r.untilStopped(ctx)
+		spec.Session = finder.FindSession(lookup, spec, r.m.o.Environ)
+		cancel()
+		if r.isStopping() {
+			return nil, tools, false
+		}
 	}
 	if e := r.refuse(spec, repo); e != nil {
 		r.fail(*e)
@@ -59,12 +64,19 @@ func (r *Run) refuse(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
 }
 
 // foreign refuses to resume a session of another folder: claude would go on
-// with it here, with the other project in its memory.
+// with it here, with the other project in its memory. One whose folder cannot
+// be told may be of any.
 func foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
 	folder := spec.Session.Folder
 	top := spec.Repo
 	if repo != nil {
 		top = repo.Top()
+	}
+	if spec.Session.Unknown && folder == "" {
+		return &event.Error{
+			Message: "the session " + spec.Resume + " does not tell which folder it belongs to", Code: event.CodeBadRequest,
+			Fix: "start a new session here",
+		}
 	}
 	if folder == "" || folder == spec.Repo {
 		return nil

@@ -1,14 +1,14 @@
 package claude
 
 import (
-	"bufio"
-	"encoding/json"
-	"io"
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
@@ -17,29 +17,21 @@ import (
 // that claude keeps. 332 resumes a session of any folder and then works in the
 // present one, appending to the other's transcript; 197 finds only those of
 // its own folder. (Model and usage are claude's own business on a resume.)
-func (Claude) FindSession(s agent.Spec, environ []string) agent.Session {
-	return agent.Session{Folder: sessionFolder(s, environ)}
-}
-
-func sessionFolder(s agent.Spec, environ []string) string {
-	if !agent.UUIDPattern.MatchString(s.Resume) {
-		return ""
-	}
+func (Claude) FindSession(ctx context.Context, s agent.Spec, environ []string) (found agent.Session) {
 	projects := projectsDir(environ)
-	if projects == "" {
-		return ""
+	if projects == "" || !agent.UUIDPattern.MatchString(s.Resume) {
+		return agent.Session{}
 	}
 	name := strings.ToLower(s.Resume) + ".jsonl"
-	if cwd := recordedCwd(filepath.Join(projects, projectName(s.Repo), name)); cwd != "" {
-		return cwd
-	}
 	others, _ := filepath.Glob(filepath.Join(projects, "*", name)) // a bad pattern is no match
-	for _, path := range others {
-		if cwd := recordedCwd(path); cwd != "" {
-			return cwd
+	for _, path := range append([]string{filepath.Join(projects, projectName(s.Repo), name)}, others...) {
+		folder, unknown := recordedCwd(ctx, path)
+		if folder != "" {
+			return agent.Session{Folder: folder}
 		}
+		found.Unknown = found.Unknown || unknown
 	}
-	return ""
+	return found
 }
 
 // projectsDir is where claude keeps its transcripts.
@@ -63,25 +55,23 @@ func projectsDir(environ []string) string {
 	return filepath.Join(config, "projects")
 }
 
-// recordedCwd is the folder that the first records of a transcript name.
-func recordedCwd(path string) string {
-	f, err := os.Open(path)
+// recordedCwd is the folder that the first record of a transcript names which
+// names one. It stands behind the message, which may have megabytes. unknown is
+// a conversation that names none, and one that cannot be read.
+func recordedCwd(ctx context.Context, path string) (cwd string, unknown bool) {
+	f, _, err := agent.Open(path)
 	if err != nil {
-		return ""
+		return "", !errors.Is(err, os.ErrNotExist)
 	}
 	defer f.Close()
-	const enough = 1 << 20 // bytes; the first user record stands well before
-	r := bufio.NewReader(io.LimitReader(f, enough))
-	for {
-		line, err := r.ReadBytes('\n')
-		var rec struct{ Cwd string }
-		if json.Unmarshal(line, &rec) == nil && rec.Cwd != "" {
-			return rec.Cwd
-		}
-		if err != nil {
-			return ""
-		}
-	}
+	err = agent.Records(ctx, f, func(line []byte) bool {
+		var r record
+		r.walk(line, true)
+		unknown = unknown || r.kind != ""
+		cwd = unquote(r.cwd)
+		return cwd == ""
+	})
+	return cwd, unknown || err != nil
 }
 
 // projectName is the folder name claude makes of a working directory: every

@@ -43,7 +43,7 @@ func TestFindSession(t *testing.T) {
 		}
 	}
 	find := func(repo, resume string) string {
-		return New().FindSession(agent.Spec{Repo: repo, Resume: resume}, []string{"HOME=/nowhere", "CLAUDE_CONFIG_DIR=" + config}).Folder
+		return New().FindSession(t.Context(), agent.Spec{Repo: repo, Resume: resume}, []string{"HOME=/nowhere", "CLAUDE_CONFIG_DIR=" + config}).Folder
 	}
 	if got := find("/p/app", id); got != "" {
 		t.Errorf("no transcript, and yet it was found in %q", got)
@@ -62,5 +62,43 @@ func TestFindSession(t *testing.T) {
 	}
 	if got := find("/p/app", "../../etc/passwd"); got != "" {
 		t.Errorf("not a UUID: got %q", got)
+	}
+}
+
+// TestFindSessionBehindALongRecord has the folder stand where claude writes it:
+// behind a message of any length.
+func TestFindSessionBehindALongRecord(t *testing.T) {
+	const id = "0b6b0f6c-7a59-4a3c-9a0e-6d1b8f0e2c11"
+	picture := `{"type":"image","source":{"type":"base64","data":"` + strings.Repeat("iVBORw0KGgo/", 300_000) + `"}}`
+	said := func(content string) string {
+		return `{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":` + content + `}`
+	}
+	tail := `,"timestamp":"2026-11-30T07:53:01.152Z","cwd":"/p/other","sessionId":"` + id + `"}` + "\n"
+	for name, c := range map[string]struct {
+		text    string
+		folder  string
+		unknown bool
+	}{
+		"a text":                      {said(`"`+strings.Repeat(`word \" \u00e9\\ `, 200_000)+`"`) + tail, "/p/other", false},
+		"pictures":                    {said(`[`+picture+`,`+picture+`,{"type":"text","text":"green"}]`) + tail, "/p/other", false},
+		"a text without a blank":      {said(`"`+strings.Repeat(`x`, 5<<20)+`"`) + tail, "/p/other", false},
+		"many texts":                  {said(`[`+strings.Repeat(`{"type":"text","text":"a"},`, 100_000)+`{}]`) + "}\n" + said(`"x"`) + tail, "/p/other", false},
+		"being written":               {said(`"` + strings.Repeat("word ", 400_000)), "", true},
+		"none in a conversation":      {said(`"x"`) + "}\n", "", true},
+		"none, and nothing was said":  {`{"type":"queue-operation","operation":"enqueue"}` + "\n", "", false},
+		"a torn record, nothing else": {`{"type":"us`, "", false},
+	} {
+		config := t.TempDir()
+		dir := filepath.Join(config, "projects", projectName("/p/app"))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := New().FindSession(t.Context(), agent.Spec{Repo: "/p/app", Resume: id}, []string{"CLAUDE_CONFIG_DIR=" + config})
+		if got.Folder != c.folder || got.Unknown != c.unknown {
+			t.Errorf("%s: %+v, want %q, unknown %v", name, got, c.folder, c.unknown)
+		}
 	}
 }

@@ -77,7 +77,7 @@ func FuzzSession(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := readEnds(bytes.NewReader(b), int64(len(b)))
+		s := readEnds(t.Context(), bytes.NewReader(b), int64(len(b)))
 		if s.Folder == "" && s.Usage != nil {
 			t.Errorf("%+v", s)
 		}

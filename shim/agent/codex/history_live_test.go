@@ -125,7 +125,7 @@ func liveEvents(t *testing.T, f *fakeagents.Fixture) []event.Event {
 	opts, exit := options(f), exitOf(f)
 	for _, file := range f.Before {
 		before := values.Fill(file.Data)
-		opts.Session = readEnds(bytes.NewReader(before), int64(len(before)))
+		opts.Session = readEnds(t.Context(), bytes.NewReader(before), int64(len(before)))
 	}
 	exit.Stopped = f.Interrupted()
 	m := New(Options{}).NewMapper(opts)

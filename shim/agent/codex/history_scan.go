@@ -292,20 +292,29 @@ func isBareMeta(line []byte) bool {
 	return member(line, "type") == nil && member(line, "id") != nil && member(line, "timestamp") != nil
 }
 
-// bareFolder finds the folder where the first line does not tell it: in the
-// context that the model was given, <cwd>/repo</cwd>.
+// bareFolder finds the folder where the first line does not tell it.
 func (s *scan) bareFolder(line []byte) {
-	if classifyBare(line) != said || !whole(line) {
-		return
-	}
-	_, rest, found := strings.Cut(contentText(member(line, "content")), "<cwd>")
-	cwd, _, closed := strings.Cut(rest, "</cwd>")
-	if !found || !closed {
+	cwd := bareCwd(line)
+	if cwd == "" {
 		return
 	}
 	if s.known.Meta = sameFolder(s.history.Repo, cwd); !s.known.Meta {
 		s.known.Verdict = agent.Foreign
 	}
+}
+
+// bareCwd is the folder in the context that the model was given,
+// <cwd>/repo</cwd>.
+func bareCwd(line []byte) string {
+	if classifyBare(line) != said || !whole(line) {
+		return ""
+	}
+	_, rest, found := strings.Cut(contentText(member(line, "content")), "<cwd>")
+	cwd, _, closed := strings.Cut(rest, "</cwd>")
+	if !found || !closed {
+		return ""
+	}
+	return cwd
 }
 
 // ofSubAgent tells whether a session is one that codex, not a human, talks to:

@@ -1,8 +1,8 @@
 package codex
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -11,20 +11,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
 // How much of a rollout is read, in bytes; one may have grown to gigabytes.
 const (
-	headSize = 1 << 20  // its first line says where; the first turn follows soon
+	headSize = 1 << 20  // its first line says where; the first turn's model follows soon
 	tailSize = 16 << 20 // the last turn's model and usage
 	tailStep = 256 << 10
 )
 
 // FindSession looks a thread up in the rollouts that codex keeps: the folder
 // it was started in, the model of its last turn, its usage so far.
-func (c Codex) FindSession(s agent.Spec, environ []string) agent.Session {
+func (c Codex) FindSession(ctx context.Context, s agent.Spec, environ []string) (found agent.Session) {
 	sessions := c.sessionsDir(environ)
 	if sessions == "" || !agent.UUIDPattern.MatchString(s.Resume) {
 		return agent.Session{}
@@ -33,11 +35,13 @@ func (c Codex) FindSession(s agent.Spec, environ []string) agent.Session {
 	paths, _ := fs.Glob(os.DirFS(sessions), "*/*/*/"+name) // the pattern is well formed
 	slices.Sort(paths)
 	for _, path := range slices.Backward(paths) {
-		if found := readRollout(filepath.Join(sessions, filepath.FromSlash(path))); found.Folder != "" {
-			return found
+		one := readRollout(ctx, filepath.Join(sessions, filepath.FromSlash(path)))
+		if one.Folder != "" {
+			return one
 		}
+		found.Unknown = found.Unknown || one.Unknown
 	}
-	return agent.Session{}
+	return found
 }
 
 // sessionsDir is where codex keeps its rollouts: YYYY/MM/DD/rollout-<local
@@ -105,29 +109,25 @@ func (r *record) usage() *event.Usage {
 }
 
 // readRollout reads the file of a session.
-func readRollout(path string) agent.Session {
-	f, err := os.Open(path)
+func readRollout(ctx context.Context, path string) agent.Session {
+	f, info, err := agent.Open(path)
 	if err != nil {
-		return agent.Session{}
+		return agent.Session{Unknown: !errors.Is(err, os.ErrNotExist)}
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return agent.Session{}
-	}
-	return readEnds(f, info.Size())
+	return readEnds(ctx, f, info.Size())
 }
 
 // readEnds reads the head of a rollout of length bytes and as much of its end
 // as is needed.
-func readEnds(f io.ReaderAt, length int64) agent.Session {
-	s := readHead(f)
+func readEnds(ctx context.Context, f io.ReaderAt, length int64) agent.Session {
+	s := readHead(ctx, f, length)
 	if s.Folder == "" {
-		return agent.Session{}
+		return agent.Session{Unknown: length > 0}
 	}
 	most := min(length, tailSize)
 	last := agent.Session{}
-	for size := min(most, tailStep); ; size = min(most, size*8) {
+	for size := min(most, tailStep); ctx.Err() == nil; size = min(most, size*8) {
 		last = readTail(f, length-size, size)
 		if last.Model != "" && last.Usage != nil || size == most {
 			break
@@ -143,22 +143,37 @@ func readEnds(f io.ReaderAt, length int64) agent.Session {
 	return s
 }
 
-// readHead finds the folder and the first turn's model.
-func readHead(f io.ReaderAt) (s agent.Session) {
-	r := bufio.NewReader(io.NewSectionReader(f, 0, headSize))
-	for {
-		line, err := r.ReadBytes('\n')
+// readHead finds the folder, wherever it stands, and the first turn's model.
+func readHead(ctx context.Context, f io.ReaderAt, length int64) (s agent.Session) {
+	// A head that ends early tells less, no more.
+	_ = agent.Records(ctx, io.NewSectionReader(f, 0, length), func(line []byte) bool {
+		s.Folder = folderOf(line)
+		return s.Folder == ""
+	})
+	if s.Folder == "" {
+		return s
+	}
+	_ = agent.Records(ctx, io.NewSectionReader(f, 0, min(length, headSize)), func(line []byte) bool {
 		var rec record
 		if agent.Decode(line, &rec) {
-			if rec.Type == "session_meta" && s.Folder == "" {
-				s.Folder = rec.Payload.Cwd
-			}
 			s.Model = rec.model()
 		}
-		if err != nil || s.Model != "" {
-			return s
-		}
+		return s.Model == ""
+	})
+	return s
+}
+
+// folderOf is the folder that a record names: a session_meta, or the context
+// of a session that was begun before those did.
+func folderOf(line []byte) string {
+	payload := member(line, "payload")
+	switch {
+	case payload == nil:
+		return bareCwd(line)
+	case is(member(line, "type"), "session_meta"):
+		return text(member(payload, "cwd"))
 	}
+	return ""
 }
 
 // readTail reads size bytes from offset on, backwards. Its first line may be

@@ -80,7 +80,7 @@ func TestFindSession(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			sameSession(t, New(Options{Home: tt.home}).FindSession(agent.Spec{Resume: tt.resume}, tt.environ), tt.want)
+			sameSession(t, New(Options{Home: tt.home}).FindSession(t.Context(), agent.Spec{Resume: tt.resume}, tt.environ), tt.want)
 		})
 	}
 }
@@ -101,10 +101,10 @@ func TestReadRolloutOfBrokenFiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			sameSession(t, readRollout(writeRollout(t, t.TempDir(), "2026/11/30", testSession, tt.text)), tt.want)
+			sameSession(t, readRollout(t.Context(), writeRollout(t, t.TempDir(), "2026/11/30", testSession, tt.text)), tt.want)
 		})
 	}
-	if s := readRollout(t.TempDir()); s.Folder != "" {
+	if s := readRollout(t.Context(), t.TempDir()); s.Folder != "" {
 		t.Errorf("a folder is read as %+v", s)
 	}
 }
@@ -139,15 +139,39 @@ func (h *huge) ReadAt(b []byte, off int64) (int, error) {
 func TestReadRolloutOfAGigabyte(t *testing.T) {
 	lines := strings.SplitAfter(rollout171, "\n")
 	h := &huge{head: lines[0] + lines[1], end: "\n" + lines[4] + lines[6], length: 1 << 30}
-	sameSession(t, readEnds(h, h.length), agent.Session{Folder: "/p/app", Model: "gpt-6.2-sol", Usage: &event.Usage{InputTokens: 300, CacheReadTokens: 300, CacheCreationTokens: 2, OutputTokens: 120}})
+	sameSession(t, readEnds(t.Context(), h, h.length), agent.Session{Folder: "/p/app", Model: "gpt-6.2-sol", Usage: &event.Usage{InputTokens: 300, CacheReadTokens: 300, CacheCreationTokens: 2, OutputTokens: 120}})
 	if h.read > 300<<10 {
 		t.Errorf("%d bytes were read", h.read)
 	}
 	// The end says nothing within reach: the model is the first turn's and the
 	// usage is not known, rather than guessed.
 	h = &huge{head: lines[0] + lines[1], end: "\n" + lines[4] + lines[6] + strings.Repeat(" ", tailSize), length: 1 << 30}
-	sameSession(t, readEnds(h, h.length), agent.Session{Folder: "/p/app", Model: "gpt-5.5"})
+	sameSession(t, readEnds(t.Context(), h, h.length), agent.Session{Folder: "/p/app", Model: "gpt-5.5"})
 	if h.read > tailSize+tailSize/4 {
 		t.Errorf("%d bytes were read", h.read)
+	}
+}
+
+// TestReadRolloutBehindALongRecord has the folder stand behind instructions of
+// any length, or nowhere.
+func TestReadRolloutBehindALongRecord(t *testing.T) {
+	long := strings.Repeat(`You are \"careful\". `, 200_000)
+	tests := []struct {
+		name, text, folder string
+		unknown            bool
+	}{
+		{"instructions", `{"type":"session_meta","payload":{"base_instructions":{"text":"` + long + `"},"cwd":"/p/app"}}` + "\n", "/p/app", false},
+		{"a record before it", `{"type":"event_msg","payload":{"x":"` + long + `"}}` + "\n" + rollout171, "/p/app", false},
+		{"bare", `{"id":"x","timestamp":"2025-04-30T07:53:01Z","instructions":"` + long + `"}` + "\n" +
+			`{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context><cwd>/p/app</cwd></environment_context>"}]}` + "\n", "/p/app", false},
+		{"being written", `{"type":"session_meta","payload":{"base_instructions":{"text":"` + long, "", true},
+		{"no session_meta", strings.SplitAfter(rollout171, "\n")[1], "", true},
+		{"empty", "", "", false},
+	}
+	for _, tt := range tests {
+		got := readRollout(t.Context(), writeRollout(t, t.TempDir(), "2026/11/30", testSession, tt.text))
+		if got.Folder != tt.folder || got.Unknown != tt.unknown {
+			t.Errorf("%s: %+v, want %q, unknown %v", tt.name, got, tt.folder, tt.unknown)
+		}
 	}
 }

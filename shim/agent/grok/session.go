@@ -1,6 +1,7 @@
 package grok
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ const maxFile = 4 << 20
 // The sessions of a folder lie in one whose name is made of its path (percent
 // encoding, or a hash of a long one); here all are looked through for the id,
 // as grok does itself.
-func (g Grok) FindSession(s agent.Spec, environ []string) agent.Session {
+func (g Grok) FindSession(ctx context.Context, s agent.Spec, environ []string) agent.Session {
 	if !agent.UUIDPattern.MatchString(s.Resume) {
 		return agent.Session{}
 	}
@@ -33,6 +34,9 @@ func (g Grok) FindSession(s agent.Spec, environ []string) agent.Session {
 	folders, _ := os.ReadDir(root) // none, or not readable: no session
 	var found agent.Session
 	for _, f := range folders {
+		if ctx.Err() != nil {
+			break
+		}
 		sum, ok := readSummary(filepath.Join(root, f.Name(), strings.ToLower(s.Resume), "summary.json"))
 		if !ok {
 			continue
@@ -63,7 +67,7 @@ func readSummary(path string) (s summary, ok bool) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, _, err := agent.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestFindSession(t *testing.T) {
 		{"no sessions", other, testSession, nil, agent.Session{}},
 	}
 	for _, tt := range tests {
-		got := New(Options{Home: tt.home}).FindSession(agent.Spec{Repo: testRepo, Resume: tt.resume}, tt.environ)
+		got := New(Options{Home: tt.home}).FindSession(t.Context(), agent.Spec{Repo: testRepo, Resume: tt.resume}, tt.environ)
 		if got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}

@@ -1,0 +1,5 @@
+package agent
+
+import "os"
+
+const openFlags = os.O_RDONLY
