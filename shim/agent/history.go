@@ -47,8 +47,9 @@ type Transcript struct {
 // folder that a record names, and, where Path has no prompt at all (grok), to
 // find the first one in Events.
 type Scan interface {
-	// Line takes one line without its newline, valid until it returns. One of more than ScanLimit
-	// bytes comes cut to that: its beginning. A malformed line is skipped.
+	// Line takes one line without its newline, valid until it returns. One of
+	// more than ScanLimit bytes comes with its long strings shortened, and where
+	// that is not enough, cut: its beginning. A malformed line is skipped.
 	Line(line []byte)
 	// Verdict tells whether the session is one of the repository. Foreign and
 	// Hidden are final: nothing more of the file is read.
@@ -88,7 +89,7 @@ type Row struct {
 type Replay interface {
 	// Begins tells whether a record begins a turn: what the human said. It is
 	// cheap, and also asked of records that Map never sees. One of more than
-	// ScanLimit bytes comes cut to that: its beginning.
+	// ScanLimit bytes comes as to Scan.Line.
 	Begins(line []byte) bool
 	// Map maps one line. A malformed or unknown one gives no events. The same
 	// turn read again gives the same events: a page is found by their number.

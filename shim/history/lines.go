@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/agent"
 )
 
 const (
@@ -21,7 +23,8 @@ var errChanged = errors.New("the file changed while it was read")
 type lines struct {
 	ctx   context.Context
 	file  io.ReaderAt
-	limit int // bytes; what a line has more is dropped
+	limit int  // bytes; what a line has more is dropped
+	brief bool // the long strings of a line with more are shortened first
 
 	buf     []byte
 	from    int   // the next line begins here in buf
@@ -32,6 +35,9 @@ type lines struct {
 	end     int64 // nothing behind this offset is read
 	dropped int64 // bytes of the next line that are not in buf
 	want    int   // bytes to read next
+
+	short agent.Shortener
+	done  int // bytes behind from that are shortened
 }
 
 // open begins with the line at start; nothing behind end is read.
@@ -51,8 +57,13 @@ func (l *lines) next() (line []byte, at int64, cut bool, err error) {
 			end := l.seen + i
 			at, cut = l.start, l.dropped > 0 || end-l.from > l.limit
 			l.start += int64(end-l.from) + l.dropped + 1
-			line = l.buf[l.from:min(end, l.from+l.limit)]
+			line = l.buf[l.from:end]
+			if l.brief && cut {
+				line = line[:l.done+len(l.short.Shorten(line[l.done:]))]
+			}
+			line = line[:min(len(line), l.limit)]
 			l.from, l.seen, l.dropped = end+1, end+1, 0
+			l.short, l.done = agent.Shortener{}, 0
 			return line, at, cut, nil
 		}
 		l.seen = l.to
@@ -93,6 +104,11 @@ func (l *lines) makeRoom() {
 		l.to = copy(l.buf, l.buf[l.from:l.to])
 		l.from, l.seen = 0, l.to
 	}
+	if l.brief && l.to > l.limit {
+		to := l.done + len(l.short.Shorten(l.buf[l.done:l.to]))
+		l.dropped += int64(l.to - to)
+		l.to, l.seen, l.done = to, to, min(to, l.limit)
+	}
 	if l.to > l.limit { // its beginning is enough
 		l.dropped += int64(l.to - l.limit)
 		l.to, l.seen = l.limit, l.limit
@@ -103,6 +119,13 @@ func (l *lines) makeRoom() {
 	bigger := make([]byte, min(2*len(l.buf), l.limit+block))
 	copy(bigger, l.buf[:l.to])
 	l.buf = bigger
+}
+
+// openBrief is open for who needs no more of a long record than an agent.Scan
+// gets to see.
+func (l *lines) openBrief(ctx context.Context, file io.ReaderAt, start, end int64) {
+	l.open(ctx, file, start, end, agent.ScanLimit)
+	l.brief = true
 }
 
 // backward finds the lines of a file from an offset back to its beginning.

@@ -276,7 +276,7 @@ func (r *reader) scan(ctx context.Context, f *os.File, t agent.Transcript, scan 
 	if t.Whole {
 		return r.scanWhole(f, scan, end)
 	}
-	r.lines.open(ctx, f, start, end, agent.ScanLimit)
+	r.lines.openBrief(ctx, f, start, end)
 	decided := false
 	for {
 		line, _, _, err := r.lines.next()

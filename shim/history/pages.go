@@ -150,6 +150,7 @@ type opened struct {
 	begin  func() agent.Replay
 	replay agent.Replay // of the walk that is on; any tells where turns begin
 	lines  lines
+	short  []byte // a long record, shortened
 }
 
 func (h *History) openSession(ctx context.Context, from agent.Historian, t agent.Transcript) (*opened, error) {
@@ -184,15 +185,22 @@ func (s *opened) check(p place) error {
 	if _, err := s.file.ReadAt(before[:], p.turn-1); err != nil || before[0] != '\n' {
 		return bad
 	}
-	s.lines.open(s.ctx, s.file, p.turn, s.end, agent.ScanLimit)
+	begins, err := s.begins(p.turn)
+	if err == nil && !begins {
+		err = bad
+	}
+	return err
+}
+
+// begins tells whether a turn begins with the record at start, which may be
+// longer than what is held in memory.
+func (s *opened) begins(start int64) (bool, error) {
+	s.lines.openBrief(s.ctx, s.file, start, s.end)
 	line, _, _, err := s.lines.next()
 	if err != nil {
-		return errors.Wrap(err, "read the session")
+		return false, errors.Wrap(err, "read the session")
 	}
-	if !s.replay.Begins(line) {
-		return bad
-	}
-	return nil
+	return s.lines.start-start-1 <= maxLine && s.replay.Begins(line), nil
 }
 
 // page emits what lies between two places, at most p.Limit events.
@@ -262,19 +270,36 @@ func (s *opened) walkAll(start, end int64, visit func(at spot, e event.Event) er
 		if err != nil {
 			return errors.Wrap(err, "read the session")
 		}
-		if offset != start && s.replay.Begins(line[:min(len(line), agent.ScanLimit)]) {
+		if cut { // it begins no turn either
+			continue
+		}
+		if offset != start && s.replay.Begins(s.brief(line)) {
 			if err := closeTurn(); err != nil {
 				return err
 			}
 			at = spot{place: place{turn: offset}}
 		}
-		if cut {
-			continue
-		}
 		if err := each(s.replay.Map(line)); err != nil {
 			return err
 		}
 	}
+}
+
+// brief is a record as an agent.Scan gets to see it.
+func (s *opened) brief(line []byte) []byte {
+	if len(line) <= agent.ScanLimit {
+		return line
+	}
+	const part = 64 << 10 // bytes
+	var short agent.Shortener
+	s.short = s.short[:0]
+	for len(line) > 0 && len(s.short) <= agent.ScanLimit {
+		n := len(s.short)
+		s.short = append(s.short, line[:min(len(line), part)]...)
+		s.short = s.short[:n+len(short.Shorten(s.short[n:]))]
+		line = line[min(len(line), part):]
+	}
+	return s.short[:min(len(s.short), agent.ScanLimit)]
 }
 
 // back is the place that limit events stand between and last, and how many do:
@@ -310,11 +335,18 @@ func (s *opened) back(last place, limit int) (first place, found int, err error)
 // the first prompt counts as one.
 func (s *opened) turnBefore(b *backward) (int64, error) {
 	for {
+		end := b.end
 		start, head, err := b.line(agent.ScanLimit)
 		if err != nil {
 			return 0, errors.Wrap(err, "read the session")
 		}
-		if start == 0 || s.replay.Begins(head) {
+		begins := false
+		if end-start-1 <= agent.ScanLimit {
+			begins = s.replay.Begins(head)
+		} else if begins, err = s.begins(start); err != nil {
+			return 0, err
+		}
+		if start == 0 || begins {
 			return start, nil
 		}
 	}

@@ -435,13 +435,7 @@ func (r *record) attachment(s *agent.Skim) {
 func contentText(line []byte, i int) (text string, images int, ok bool) {
 	s := agent.Skim{B: line, I: i}
 	if s.Next() != '[' {
-		b, whole := s.Text()
-		if !whole && s.Next() == 0 && i < len(line) && line[i] == '"' {
-			b = bytes.TrimRight(line[i+1:], `\`) // cut in the middle
-			if n := bytes.LastIndexByte(b, '\\'); n > len(b)-6 && n >= 0 {
-				b = b[:n]
-			}
-		}
+		b := textOf(&s)
 		return unquote(b), 0, b != nil
 	}
 	var parts []string
@@ -452,7 +446,7 @@ func contentText(line []byte, i int) (text string, images int, ok bool) {
 			case "type":
 				kind, _ = s.Text()
 			case "text":
-				words, _ = s.Text()
+				words = textOf(&s)
 			}
 			return true
 		})
@@ -465,6 +459,20 @@ func contentText(line []byte, i int) (text string, images int, ok bool) {
 		return true
 	})
 	return strings.Join(parts, "\n\n"), images, len(parts) > 0 || images > 0
+}
+
+// textOf is the string at s, of a line that is cut as far as it goes.
+func textOf(s *agent.Skim) []byte {
+	at := s.I
+	b, whole := s.Text()
+	if whole || s.Next() != 0 || at >= len(s.B) || s.B[at] != '"' {
+		return b
+	}
+	b = bytes.TrimRight(s.B[at+1:], `\`)
+	if n := bytes.LastIndexByte(b, '\\'); n > len(b)-6 && n >= 0 {
+		b = b[:n]
+	}
+	return b
 }
 
 // unquote is a string of JSON, given without its quotes, as text.

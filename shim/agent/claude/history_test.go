@@ -140,6 +140,8 @@ func TestScanAsksWhatWasSaid(t *testing.T) {
 func TestScanOfACutLine(t *testing.T) {
 	for _, content := range []string{
 		`"` + strings.Repeat("word ", 10_000) + `"`,
+		`[{"type":"text","text":"` + strings.Repeat("word ", 10_000),
+		`[{"type":"image","source":{"data":"AAAA"}},{"type":"text","text":"` + strings.Repeat(`word word \"`, 10_000),
 		`[{"type":"text","text":"` + strings.Repeat("word ", 100) + `"},{"type":"image","source":{"data":"` + strings.Repeat("A", 40_000),
 	} {
 		line := `{"cwd":"` + testRepo + `","type":"user","message":{"role":"user","content":` + content
