@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/cockroachdb/errors"
 )
@@ -43,6 +44,11 @@ func Open(path string) (*os.File, os.FileInfo, error) {
 		f.Close()
 	}
 	return nil, nil, errors.Newf("%s is another file each time", path)
+}
+
+// Absent tells whether err says that there is no such file.
+func Absent(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Records calls visit for each line of r, the last one without a newline too,

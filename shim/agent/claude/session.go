@@ -2,13 +2,10 @@ package claude
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf16"
-
-	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
 )
@@ -61,7 +58,7 @@ func projectsDir(environ []string) string {
 func recordedCwd(ctx context.Context, path string) (cwd string, unknown bool) {
 	f, _, err := agent.Open(path)
 	if err != nil {
-		return "", !errors.Is(err, os.ErrNotExist)
+		return "", !agent.Absent(err)
 	}
 	defer f.Close()
 	err = agent.Records(ctx, f, func(line []byte) bool {

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cockroachdb/errors"
-
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
@@ -112,7 +110,7 @@ func (r *record) usage() *event.Usage {
 func readRollout(ctx context.Context, path string) agent.Session {
 	f, info, err := agent.Open(path)
 	if err != nil {
-		return agent.Session{Unknown: !errors.Is(err, os.ErrNotExist)}
+		return agent.Session{Unknown: !agent.Absent(err)}
 	}
 	defer f.Close()
 	return readEnds(ctx, f, info.Size())

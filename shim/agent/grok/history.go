@@ -1,7 +1,7 @@
 package grok
 
 import (
-	"bufio"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -206,29 +206,22 @@ func timeOf(s string) time.Time {
 }
 
 // maxHead is how much of a conversation is read for its first prompt, in
-// bytes: the system prompt and the project's instructions stand before it.
-const maxHead = 4 << 20
+// bytes: the system prompt and the instructions of the project stand before it,
+// pictures in it.
+const maxHead = 64 << 20
 
 // firstPrompt reads what the human said first, as grok recorded it. The summary
 // has at most its first words, which with a prompt of ours are none of theirs.
 func firstPrompt(path string) (recorded string, ok bool) {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := os.Open(path)
+	f, _, err := agent.Open(path)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(io.LimitReader(f, maxHead), 32<<10)
-	for {
-		line, err := r.ReadBytes('\n')
-		if recorded, ok := human(line); ok {
-			return recorded, true
-		}
-		if err != nil {
-			return "", false
-		}
-	}
+	// What cannot be read has no prompt.
+	_ = agent.Records(context.Background(), io.LimitReader(f, maxHead), func(line []byte) bool {
+		recorded, ok = human(line)
+		return !ok
+	})
+	return recorded, ok
 }

@@ -37,8 +37,9 @@ func (g Grok) FindSession(ctx context.Context, s agent.Spec, environ []string) a
 		if ctx.Err() != nil {
 			break
 		}
-		sum, ok := readSummary(filepath.Join(root, f.Name(), strings.ToLower(s.Resume), "summary.json"))
-		if !ok {
+		sum, err := readSummary(filepath.Join(root, f.Name(), strings.ToLower(s.Resume), summaryFile))
+		found.Unknown = found.Unknown || err != nil && !agent.Absent(err)
+		if sum.Info.Cwd == "" {
 			continue
 		}
 		found = agent.Session{Folder: sum.Info.Cwd, Model: sum.Model}
@@ -58,12 +59,14 @@ type summary struct {
 	Model string `json:"current_model_id"`
 }
 
-func readSummary(path string) (s summary, ok bool) {
+// readSummary reads a summary; of one that is torn it is empty. A grok that
+// works elsewhere all the same is ended at its first line.
+func readSummary(path string) (s summary, err error) {
 	b, err := readFile(path)
-	if err != nil || json.Unmarshal(b, &s) != nil || s.Info.Cwd == "" {
-		return summary{}, false
+	if err != nil || json.Unmarshal(b, &s) != nil {
+		return summary{}, err
 	}
-	return s, true
+	return s, nil
 }
 
 func readFile(path string) ([]byte, error) {
