@@ -99,3 +99,20 @@ type Replay interface {
 	// file, where the agent may still be working.
 	End() []event.Event
 }
+
+// Parted is a Replay of an agent whose turns are long: one can be taken up in
+// its middle, so that a page costs what it shows and not what its turn has.
+type Parted interface {
+	Replay
+	// Step returns the id of the model's answer that a record is a part of, ""
+	// of any other record. At the first record of an answer whatever was called
+	// before has its result, so there Map can begin anew. It is as cheap as
+	// Begins.
+	Step(line []byte) string
+	// Part begins anew in the middle of a turn: from here on Map goes by what
+	// it is given, and End by all of the turn.
+	Part()
+	// Pass takes a record in place of Map where its events are not wanted: End
+	// goes by it all the same. It is for records before the last Part.
+	Pass(line []byte)
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ const genRepo = "/src/shop"
 type generator struct {
 	rand   *rand.Rand
 	n      int // records
+	steps  int // answers in a turn, 0 = 2 to 7
 	schema string
 	code   string
 }
@@ -88,7 +90,18 @@ func (g *generator) session(w io.Writer, size int) {
 		if turn == 0 {
 			chain(`"attachment":{"type":"prompt_snapshot","tools":[%s]},"type":"attachment",`, g.schema)
 		}
-		for step := range 2 + g.rand.IntN(6) {
+		steps := g.steps
+		if steps == 0 {
+			steps = 2 + g.rand.IntN(6)
+		}
+		for step := range steps {
+			if written += b.Len(); g.steps > 0 && written > size {
+				break
+			}
+			if _, err := w.Write(b.Bytes()); err != nil {
+				panic(err) // of a test's own folder
+			}
+			b.Reset()
 			id := fmt.Sprintf("msg_%d_%d", turn, step)
 			usage := `"stop_reason":"tool_use","usage":{"input_tokens":100,"cache_creation_input_tokens":20,"cache_read_input_tokens":3000,"output_tokens":40,"service_tier":"standard","cache_creation":{"ephemeral_1h_input_tokens":0}}`
 			head := `"message":{"id":"` + id + `","type":"message","role":"assistant","model":"claude-opus-5-5","content":`
@@ -114,12 +127,24 @@ func (g *generator) session(w io.Writer, size int) {
 // returns what asks for it, and the bytes written.
 func corpus(b testing.TB, sessions, size int) (h agent.History, total int64) {
 	b.Helper()
+	return newGenerator().corpus(b, sessions, size)
+}
+
+// oneTurn writes a session of one turn, in which the agent works for long.
+func oneTurn(b testing.TB, size int) (h agent.History, total int64) {
+	b.Helper()
+	g := newGenerator()
+	g.steps = size // more than fit
+	return g.corpus(b, 1, size)
+}
+
+func (g *generator) corpus(b testing.TB, sessions, size int) (h agent.History, total int64) {
+	b.Helper()
 	config := b.TempDir()
 	dir := filepath.Join(config, "projects", "-src-shop")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	g := newGenerator()
 	w := bufio.NewWriterSize(nil, 1<<20)
 	for i := range sessions {
 		f, err := os.Create(filepath.Join(dir, id(i)+".jsonl"))
@@ -362,6 +387,30 @@ func BenchmarkHistoryDetailFirstPage(b *testing.B) {
 	b.ReportMetric(float64(most)/(1<<20), "MiB/heap")
 }
 
+// BenchmarkHistoryDetailLongTurn gives the last 200 events of a 50 MB session
+// that is one turn, and pages further back. The first one after each change of
+// the file looks at all of the turn, once, for how it ended.
+func BenchmarkHistoryDetailLongTurn(b *testing.B) {
+	opts, total := oneTurn(b, int(50e6*scale(b)))
+	h := New(Options{History: opts, Cache: b.TempDir()})
+	list(b, h, 1)
+	most := heap(func() { events(b, h, Page{Limit: 200}) })
+	var first, older time.Duration
+	for b.Loop() {
+		h.endings = endings{}
+		start := time.Now()
+		_, c := events(b, h, Page{Limit: 200})
+		first += time.Since(start)
+		start = time.Now()
+		events(b, h, Page{Limit: 200, Before: c.Before})
+		older += time.Since(start)
+	}
+	b.ReportMetric(float64(total)/1e6, "MB")
+	b.ReportMetric(perOp(b, first), "ms/page")
+	b.ReportMetric(perOp(b, older), "ms/older-page")
+	b.ReportMetric(float64(most)/(1<<20), "MiB/heap")
+}
+
 // BenchmarkHistoryDetailStream gives all events of a 500 MB session.
 func BenchmarkHistoryDetailStream(b *testing.B) {
 	opts, total := corpus(b, 1, int(500e6*scale(b)))
@@ -389,6 +438,64 @@ func TestStreamNeedsConstantMemory(t *testing.T) {
 	const slack = 16 << 20 // bytes: what the collector leaves lying
 	if most[1] > most[0]+slack {
 		t.Errorf("3 MB need %d bytes, 30 MB need %d", most[0], most[1])
+	}
+}
+
+// TestPagesOfALongTurn reads a session of one turn in pages, both ways: they
+// are the whole, with the end of the turn, and none costs what the whole does.
+func TestPagesOfALongTurn(t *testing.T) {
+	opts, _ := oneTurn(t, 6e6)
+	h := New(Options{History: opts})
+	get := func(p Page) (out []string, c Cursors) {
+		t.Helper()
+		c, err := h.Events(t.Context(), claude.New(), id(0), p, func(e event.Event) error {
+			b, err := event.Encode(e)
+			out = append(out, string(b))
+			return err
+		})
+		if err != nil {
+			t.Fatalf("%+v: %v", p, err)
+		}
+		return out, c
+	}
+	start := time.Now()
+	whole, _ := get(Page{})
+	all := time.Since(start)
+	if n := len(whole); n < 1500 || !strings.Contains(whole[n-1], `"type":"result"`) || strings.Count(strings.Join(whole, "\n"), `"type":"user"`) != 1 {
+		t.Fatalf("%d events, last %s", n, whole[n-1])
+	}
+	var back []string
+	pages, quick := 0, 0
+	for p := (Page{Limit: 200}); pages == 0 || p.Before != ""; pages++ {
+		h.endings = endings{}
+		start := time.Now()
+		page, c := get(p)
+		if time.Since(start) < all/3 {
+			quick++
+		}
+		again, _ := get(Page{Limit: p.Limit, After: c.Before, Before: c.After})
+		if c.Before != "" && !slices.Equal(again, page) {
+			t.Fatalf("between %+v\n%q\nwant\n%q", c, again, page)
+		}
+		back = append(slices.Clone(page), back...)
+		p.Before = c.Before
+	}
+	if !slices.Equal(back, whole) {
+		t.Errorf("from the end %d events, want %d", len(back), len(whole))
+	}
+	if quick < pages/2 {
+		t.Errorf("%d of %d pages took less than a third of the time of all (%v)", quick, pages, all)
+	}
+	var forth []string
+	for p := (Page{Limit: 333, After: place{}.String()}); ; {
+		page, c := get(p)
+		if forth = append(forth, page...); len(page) == 0 {
+			break
+		}
+		p.After = c.After
+	}
+	if !slices.Equal(forth, whole) {
+		t.Errorf("from the beginning %d events, want %d", len(forth), len(whole))
 	}
 }
 

@@ -45,6 +45,8 @@ type History struct {
 
 	index   map[string]*entry // by path; nil = not read yet
 	unsaved int64             // bytes read since the index was written
+
+	endings endings
 }
 
 // New returns the history of o. It does no I/O.

@@ -128,39 +128,15 @@ func (l *lines) openBrief(ctx context.Context, file io.ReaderAt, start, end int6
 	l.brief = true
 }
 
-// backward finds the lines of a file from an offset back to its beginning.
+// backward finds where lines of a file begin, from its end on.
 type backward struct {
 	ctx  context.Context
 	file io.ReaderAt
-	end  int64  // the line before this offset comes next
-	at   int64  // offset of buf
-	buf  []byte // holds what is before end, as far as it goes
-	long []byte // a line that is not in buf as a whole
+	at   int64 // offset of buf
+	buf  []byte
 }
 
 const backBlock = 64 << 10 // bytes
-
-// line returns the line before the last one: its offset and its beginning, at
-// most limit bytes. io.EOF is the beginning of the file.
-func (b *backward) line(limit int) (at int64, head []byte, err error) {
-	if b.end == 0 {
-		return 0, nil, io.EOF
-	}
-	start, err := b.startOf(b.end - 1) // its newline
-	if err != nil {
-		return 0, nil, err
-	}
-	n := min(b.end-1-start, int64(limit))
-	b.end = start
-	if from := start - b.at; from+n <= int64(len(b.buf)) {
-		return start, b.buf[from : from+n], nil
-	}
-	if int64(cap(b.long)) < n {
-		b.long = make([]byte, n)
-	}
-	_, err = io.ReadFull(io.NewSectionReader(b.file, start, n), b.long[:n])
-	return start, b.long[:n], shorter(err)
-}
 
 // startOf is the offset of the line whose newline is at end.
 func (b *backward) startOf(end int64) (int64, error) {

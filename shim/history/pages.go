@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"io"
 	"math"
 	"os"
 	"strconv"
@@ -18,17 +17,17 @@ import (
 // line"); a longer one is skipped.
 const maxLine = 32 << 20
 
-// place is where an event stands in a session: the offset of its turn, the
-// number of events of records before it in the turn, and for those that close
-// the turn (Replay.End) the number of those before it. A turn that grows
+// place is where an event stands in a session: the offset of its section, the
+// number of events of records before it in the section, and for those that
+// close the turn (Replay.End) the number of those before it. A turn that grows
 // leaves the places of its records as they are.
 type place struct {
-	turn    int64
+	section int64
 	records int
 	closing int
 }
 
-var theEnd = place{turn: math.MaxInt64}
+var theEnd = place{section: math.MaxInt64}
 
 // spot is the place of one event.
 type spot struct {
@@ -40,8 +39,8 @@ type spot struct {
 // that came after a cursor was given is behind it, closing events or not.
 func (e spot) before(p place) bool {
 	switch {
-	case e.turn != p.turn:
-		return e.turn < p.turn
+	case e.section != p.section:
+		return e.section < p.section
 	case e.records != p.records:
 		return e.records < p.records
 	}
@@ -61,7 +60,7 @@ func (e spot) next() place {
 // String is the cursor of a place: "1234-5", "1234-5.1" behind the first
 // closing event.
 func (p place) String() string {
-	s := strconv.FormatInt(p.turn, 10) + "-" + strconv.Itoa(p.records)
+	s := strconv.FormatInt(p.section, 10) + "-" + strconv.Itoa(p.records)
 	if p.closing > 0 {
 		s += "." + strconv.Itoa(p.closing)
 	}
@@ -71,7 +70,7 @@ func (p place) String() string {
 func parseCursor(s string) (p place, err error) {
 	turn, index, ok := strings.Cut(s, "-")
 	records, closing, closes := strings.Cut(index, ".")
-	p.turn, err = strconv.ParseInt(turn, 10, 64)
+	p.section, err = strconv.ParseInt(turn, 10, 64)
 	ok = ok && err == nil
 	p.records, err = strconv.Atoi(records)
 	ok = ok && err == nil
@@ -79,7 +78,7 @@ func parseCursor(s string) (p place, err error) {
 		p.closing, err = strconv.Atoi(closing)
 		ok = ok && err == nil
 	}
-	ok = ok && p.turn >= 0 && p.turn < theEnd.turn && p.records >= 0 && p.closing >= 0
+	ok = ok && p.section >= 0 && p.section < theEnd.section && p.records >= 0 && p.closing >= 0
 	if !ok || p.String() != s { // nothing but what String writes
 		return place{}, errors.Wrapf(ErrBadCursor, "%.40q", s)
 	}
@@ -114,11 +113,11 @@ func (h *History) Events(ctx context.Context, from agent.Historian, id string, p
 		if first, _, err = s.back(last, p.Limit); err != nil {
 			return Cursors{}, err
 		}
-		_, older, err := s.back(first, 1)
+		older, err := s.older(first)
 		if err != nil {
 			return Cursors{}, err
 		}
-		if older == 0 {
+		if !older {
 			first = place{}
 		}
 	}
@@ -151,6 +150,10 @@ type opened struct {
 	replay agent.Replay // of the walk that is on; any tells where turns begin
 	lines  lines
 	short  []byte // a long record, shortened
+	part   []byte
+
+	stamp   stamp
+	endings *endings
 }
 
 func (h *History) openSession(ctx context.Context, from agent.Historian, t agent.Transcript) (*opened, error) {
@@ -168,39 +171,26 @@ func (h *History) openSession(ctx context.Context, from agent.Historian, t agent
 		return nil, errors.Wrap(err, "read the session")
 	}
 	begin := func() agent.Replay { return from.NewReplay(h.opts.History) }
-	return &opened{ctx: ctx, file: f, end: end, begin: begin, replay: begin()}, nil
+	return &opened{ctx: ctx, file: f, end: end, begin: begin, replay: begin(), stamp: stamp, endings: &h.endings}, nil
 }
 
-// check refuses a cursor that points to no turn of the file: it is of another
-// session, or the file was rewritten.
+// check refuses a cursor that points to no section of the file: it is of
+// another session, or the file was rewritten.
 func (s *opened) check(p place) error {
-	if p.turn == 0 || p == theEnd {
+	if p.section == 0 || p == theEnd {
 		return nil
 	}
-	bad := errors.Wrapf(ErrBadCursor, "no turn begins at %d", p.turn)
-	if p.turn >= s.end {
-		return bad
+	begins := false
+	if p.section < s.end {
+		err := s.starts(p.section/cellSize, s.end, func(at int64, _ bool) { begins = begins || at == p.section })
+		if err != nil {
+			return err
+		}
 	}
-	var before [1]byte
-	if _, err := s.file.ReadAt(before[:], p.turn-1); err != nil || before[0] != '\n' {
-		return bad
+	if !begins {
+		return errors.Wrapf(ErrBadCursor, "nothing begins at %d", p.section)
 	}
-	begins, err := s.begins(p.turn)
-	if err == nil && !begins {
-		err = bad
-	}
-	return err
-}
-
-// begins tells whether a turn begins with the record at start, which may be
-// longer than what is held in memory.
-func (s *opened) begins(start int64) (bool, error) {
-	s.lines.openBrief(s.ctx, s.file, start, s.end)
-	line, _, _, err := s.lines.next()
-	if err != nil {
-		return false, errors.Wrap(err, "read the session")
-	}
-	return s.lines.start-start-1 <= maxLine && s.replay.Begins(line), nil
+	return nil
 }
 
 // page emits what lies between two places, at most p.Limit events.
@@ -210,7 +200,7 @@ func (s *opened) page(first, last place, p Page, emit func(event.Event) error) (
 		c.After = last.String() // should there be no event
 	}
 	n := 0
-	err := s.walk(first.turn, s.end, func(at spot, e event.Event) error {
+	err := s.walk(first.section, s.end, true, func(at spot, e event.Event) error {
 		switch {
 		case at.before(first):
 			return nil
@@ -236,18 +226,38 @@ func (s *opened) page(first, last place, p Page, emit func(event.Event) error) (
 // errEnough ends a walk early.
 var errEnough = errors.New("enough")
 
-// walk visits the events from the turn at start to the offset end.
-func (s *opened) walk(start, end int64, visit func(at spot, e event.Event) error) error {
+// walk visits the events from the section at start to the offset end, where
+// with closes a turn ends.
+func (s *opened) walk(start, end int64, closes bool, visit func(at spot, e event.Event) error) error {
+	whole, err := s.turnAt(start)
+	if err != nil {
+		return err
+	}
 	s.replay = s.begin() // the one before may have been left in the middle of a turn
-	err := s.walkAll(start, end, visit)
+	err = s.walkAll(start, end, whole, closes, visit)
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
 }
 
-func (s *opened) walkAll(start, end int64, visit func(at spot, e event.Event) error) error {
-	at := spot{place: place{turn: start}}
+// turnAt tells whether a turn begins at an offset; before the first prompt, one
+// counts as begun.
+func (s *opened) turnAt(start int64) (begins bool, err error) {
+	if start == 0 || start >= s.end {
+		return true, nil
+	}
+	s.lines.openBrief(s.ctx, s.file, start, s.end)
+	line, _, _, err := s.lines.next()
+	if err != nil {
+		return false, errors.Wrap(err, "read the session")
+	}
+	return s.lines.start-start-1 <= maxLine && s.replay.Begins(line), nil
+}
+
+// walkAll is walk; whole is whether a turn begins at start.
+func (s *opened) walkAll(start, end int64, whole, closes bool, visit func(at spot, e event.Event) error) error {
+	at := spot{place: place{section: start}}
 	each := func(events []event.Event) error {
 		for _, e := range events {
 			if err := visit(at, e); err != nil {
@@ -257,32 +267,34 @@ func (s *opened) walkAll(start, end int64, visit func(at spot, e event.Event) er
 		}
 		return nil
 	}
-	closeTurn := func() error {
+	closeTurn := func(end int64) (err error) {
 		at.closes = true
-		return each(s.replay.End())
-	}
-	s.lines.open(s.ctx, s.file, start, end, maxLine)
-	for {
-		line, offset, cut, err := s.lines.next()
-		if errors.Is(err, io.EOF) {
-			return closeTurn()
-		}
-		if err != nil {
-			return errors.Wrap(err, "read the session")
-		}
-		if cut { // it begins no turn either
-			continue
-		}
-		if offset != start && s.replay.Begins(s.brief(line)) {
-			if err := closeTurn(); err != nil {
+		events := s.replay.End()
+		if !whole {
+			if events, err = s.ending(start, end); err != nil {
 				return err
 			}
-			at = spot{place: place{turn: offset}}
 		}
-		if err := each(s.replay.Map(line)); err != nil {
-			return err
-		}
+		return each(events)
 	}
+	err := s.records(start, end, func(offset int64, line []byte, section, turn bool) error {
+		switch {
+		case turn:
+			if err := closeTurn(offset); err != nil {
+				return err
+			}
+			whole = true
+			at = spot{place: place{section: offset}}
+		case section:
+			s.replay.(agent.Parted).Part() // or there would be none
+			at = spot{place: place{section: offset}}
+		}
+		return each(s.replay.Map(line))
+	})
+	if err != nil || !closes {
+		return err
+	}
+	return closeTurn(end)
 }
 
 // brief is a record as an agent.Scan gets to see it.
@@ -303,61 +315,65 @@ func (s *opened) brief(line []byte) []byte {
 }
 
 // back is the place that limit events stand between and last, and how many do:
-// fewer from the beginning on. It reads backwards, turn by turn, and counts.
+// fewer from the beginning on. It reads backwards, section by section, and
+// counts.
 func (s *opened) back(last place, limit int) (first place, found int, err error) {
-	end := min(last.turn, s.end)
-	if last != theEnd { // some of its own turn come before it
-		first, n, err := s.count(last.turn, s.end, last, limit)
+	end, closes := min(last.section, s.end), last.section >= s.end
+	if last != theEnd { // some of its own section come before it
+		first, n, err := s.count(last.section, s.end, true, last, limit)
 		found += n
 		if err != nil || n == limit {
 			return first, found, err
 		}
 		limit -= n
+		if closes, err = s.turnAt(last.section); err != nil {
+			return place{}, found, err
+		}
 	}
-	b := backward{ctx: s.ctx, file: s.file, end: end}
-	for b.end > 0 {
-		until := b.end
-		start, err := s.turnBefore(&b)
+	for end > 0 {
+		start, turn, err := s.before(end, false)
 		if err != nil {
 			return place{}, found, err
 		}
-		first, n, err := s.count(start, until, theEnd, limit)
+		first, n, err := s.count(start, end, closes, theEnd, limit)
 		found += n
 		if err != nil || n == limit {
 			return first, found, err
 		}
 		limit -= n
+		end, closes = start, turn
 	}
 	return place{}, found, nil
 }
 
-// turnBefore is the offset of the turn that ends at b.end; what comes before
-// the first prompt counts as one.
-func (s *opened) turnBefore(b *backward) (int64, error) {
-	for {
-		end := b.end
-		start, head, err := b.line(agent.ScanLimit)
-		if err != nil {
-			return 0, errors.Wrap(err, "read the session")
-		}
-		begins := false
-		if end-start-1 <= agent.ScanLimit {
-			begins = s.replay.Begins(head)
-		} else if begins, err = s.begins(start); err != nil {
-			return 0, err
-		}
-		if start == 0 || begins {
-			return start, nil
-		}
+// older tells whether an event comes before first.
+func (s *opened) older(first place) (found bool, err error) {
+	if first.records > 0 || first.closing > 0 {
+		return true, nil
 	}
+	end := first.section
+	closes, err := s.turnAt(end)
+	for end > 0 && err == nil && !found {
+		var start int64
+		var turn bool
+		if start, turn, err = s.before(end, false); err != nil {
+			return false, err
+		}
+		err = s.walk(start, end, closes, func(spot, event.Event) error {
+			found = true
+			return errEnough
+		})
+		end, closes = start, turn
+	}
+	return found, err
 }
 
-// count counts the events from the turn at start to the offset end that come
-// before last, up to limit, and returns the place of the first counted: those
-// nearest to last count.
-func (s *opened) count(start, end int64, last place, limit int) (first place, n int, err error) {
+// count counts the events from the section at start to the offset end that
+// come before last, up to limit, and returns the place of the first counted:
+// those nearest to last count.
+func (s *opened) count(start, end int64, closes bool, last place, limit int) (first place, n int, err error) {
 	records, closing := 0, 0
-	err = s.walk(start, end, func(at spot, _ event.Event) error {
+	err = s.walk(start, end, closes, func(at spot, _ event.Event) error {
 		switch {
 		case !at.before(last):
 			return errEnough
@@ -372,7 +388,7 @@ func (s *opened) count(start, end int64, last place, limit int) (first place, n 
 		return place{}, 0, err
 	}
 	n = min(limit, records+closing)
-	first = place{turn: start, records: records + closing - n}
+	first = place{section: start, records: records + closing - n}
 	if over := first.records - records; over > 0 {
 		first.records, first.closing = records, over
 	}

@@ -292,14 +292,6 @@ func FuzzLines(f *testing.F) {
 		if err != nil || int(end) != offset {
 			t.Fatalf("the last line ends at %d, %v; want %d", end, err, offset)
 		}
-		b := backward{ctx: t.Context(), file: strings.NewReader(text), end: end}
-		for _, w := range slices.Backward(want) {
-			offset -= len(w) + 1
-			at, line, err := b.line(most)
-			if err != nil || string(line) != w[:min(len(w), most)] || int(at) != offset {
-				t.Fatalf("backward: %q at %d, %v; want %q at %d", line, at, err, w, offset)
-			}
-		}
 	})
 }
 

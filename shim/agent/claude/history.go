@@ -190,6 +190,7 @@ type record struct {
 	time      []byte
 	branch    []byte
 	messageID []byte
+	message   int // where message begins, 0 = none
 	content   int // where message.content begins, 0 = none
 	title     []byte
 }
@@ -351,9 +352,9 @@ func (r *record) walk(line []byte, all bool) bool {
 				return false
 			}
 		case "message":
-			messageAt := s.I
-			r.message(&s)
-			s.I = messageAt
+			r.message = s.I
+			r.walkMessage(&s)
+			s.I = r.message
 		case "origin":
 			r.meta = r.meta || bytes.HasPrefix(s.B[s.I:], []byte(`{"kind":"task-notification"`))
 		case "cwd":
@@ -370,8 +371,8 @@ func (r *record) walk(line []byte, all bool) bool {
 	return r.kind != "" || all && len(r.cwd) > 0
 }
 
-// message finds the id of a message, or where its content begins.
-func (r *record) message(s *agent.Skim) {
+// walkMessage finds the id of a message, or where its content begins.
+func (r *record) walkMessage(s *agent.Skim) {
 	s.Members(func(key []byte) bool {
 		switch string(key) {
 		case "id":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
@@ -18,6 +19,7 @@ type replay struct {
 	m *mapper
 
 	first, last string // times of the turn's records
+	answered    bool
 	said        int    // records in the user's name behind the prompt: the CLI counts them as turns
 	stopReason  string // of the last message
 	failed      *diskRecord
@@ -33,9 +35,87 @@ func (Claude) NewReplay(h agent.History) agent.Replay {
 	return r
 }
 
+var _ agent.Parted = (*replay)(nil)
+
 func (r *replay) reset() {
-	*r = replay{h: r.h, m: newMapper(agent.MapOptions{Repo: r.h.Repo, Top: r.h.Top})}
-	r.m.started = true
+	*r = replay{h: r.h}
+	r.Part()
+}
+
+// Part begins anew; the usage adds up.
+func (r *replay) Part() {
+	m := newMapper(agent.MapOptions{Repo: r.h.Repo, Top: r.h.Top})
+	m.started = true
+	if r.m != nil {
+		m.sum = r.m.sum
+	}
+	r.m = m
+}
+
+// Step is the id of a message. Its blocks are records of their own, and claude
+// asks for the next one when each call of it has its result.
+func (*replay) Step(line []byte) string {
+	var r record
+	if !r.walk(line, false) || r.kind != kindAssistant || r.side {
+		return ""
+	}
+	return string(r.messageID)
+}
+
+// Pass takes a record as Map does, without decoding it: what tells how the turn
+// ended comes later.
+func (r *replay) Pass(line []byte) {
+	var rec record
+	known := r.first != "" && rec.walk(line, false) && !rec.side && !rec.meta
+	switch {
+	case known && rec.kind == kindUser && rec.result:
+		r.said++
+	case known && rec.kind == kindAssistant && rec.message > 0 && r.addUsage(line, &rec):
+		r.answered = true
+	default:
+		r.Map(line)
+	}
+}
+
+// addUsage adds the usage that an answer's record tells. It is false where it
+// does not tell it as it is known to.
+func (r *replay) addUsage(line []byte, rec *record) (ok bool) {
+	var u wireUsage
+	numbers := []struct {
+		key string
+		to  **float64
+	}{
+		{"input_tokens", &u.Input}, {"output_tokens", &u.Output},
+		{"cache_read_input_tokens", &u.CacheRead}, {"cache_creation_input_tokens", &u.CacheCreation},
+	}
+	s := agent.Skim{B: line, I: rec.message}
+	whole := s.Members(func(key []byte) bool {
+		if string(key) == "usage" {
+			ok = s.Members(func(key []byte) bool {
+				for _, n := range numbers {
+					if string(key) != n.key {
+						continue
+					}
+					at := s.I
+					if !s.Skip() {
+						return false
+					}
+					f, err := strconv.ParseFloat(string(line[at:s.I]), 64)
+					if err != nil {
+						return false
+					}
+					*n.to = &f
+				}
+				return true
+			})
+			return ok
+		}
+		return true
+	})
+	if whole && ok {
+		r.m.correct(string(rec.messageID), u, func(have, said float64) float64 { return max(have, said) })
+	}
+	return whole && ok
 }
 
 // Begins tells whether the human said this. What they said while the agent
@@ -107,6 +187,7 @@ func (r *replay) Map(line []byte) []event.Event {
 		r.stopReason, r.failed = d.Message.StopReason, nil
 	}
 	r.m.assistant(l)
+	r.answered = true
 	return shown(r.m.out)
 }
 
@@ -129,7 +210,7 @@ func (r *replay) ownWords(line []byte, rec *record) {
 		r.said = 0
 		return
 	}
-	if len(r.m.messages) > 0 {
+	if r.answered {
 		r.said++
 	}
 }

@@ -236,3 +236,63 @@ func lined(t *testing.T, events []event.Event) (out []string) {
 	}
 	return out
 }
+
+// TestReplayCanBeTakenUp replays the turns of every fixture from the middle on,
+// wherever an answer begins: what follows is the same, and so is the end.
+func TestReplayCanBeTakenUp(t *testing.T) {
+	taken := 0
+	for _, f := range loadFixtures(t, "*") {
+		_, data := diskOf(f)
+		var turn [][]byte
+		newReplay := func() *replay { return Claude{}.NewReplay(agent.History{Repo: testRepo}).(*replay) }
+		check := func() {
+			var mapped [][]event.Event
+			whole := newReplay()
+			for _, line := range turn {
+				mapped = append(mapped, whole.Map(line))
+			}
+			end := lined(t, whole.End())
+			answer := ""
+			for at, line := range turn {
+				id := whole.Step(line)
+				if id == "" || id == answer {
+					continue
+				}
+				if answer == "" {
+					answer = id
+					continue
+				}
+				answer = id
+				taken++
+				r := newReplay()
+				for _, line := range turn[:at] {
+					r.Pass(line)
+				}
+				r.Part()
+				alone := newReplay() // its end is not known
+				for i, line := range turn[at:] {
+					want := lined(t, mapped[at+i])
+					for _, r := range []*replay{r, alone} {
+						if got := lined(t, r.Map(line)); !slices.Equal(got, want) {
+							t.Errorf("%s: taken up at %s\n%q\nwant\n%q", f.Name, id, got, want)
+						}
+					}
+				}
+				if got := lined(t, r.End()); !slices.Equal(got, end) {
+					t.Errorf("%s: taken up at %s it ends\n%q\nwant\n%q", f.Name, id, got, end)
+				}
+			}
+		}
+		for _, line := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
+			if newReplay().Begins(line) {
+				check()
+				turn = nil
+			}
+			turn = append(turn, line)
+		}
+		check()
+	}
+	if taken < 100 {
+		t.Errorf("taken up %d times", taken)
+	}
+}

@@ -25,6 +25,7 @@ var suites = []suite{
 	{"shim/history", "HistoryListWarm", 10},
 	{"shim/history", "HistoryRollouts", 5},
 	{"shim/history", "HistoryDetailFirstPage", 10},
+	{"shim/history", "HistoryDetailLongTurn", 10},
 	{"shim/history", "HistoryDetailStream", 1},
 }
 
@@ -74,6 +75,9 @@ var rows = []row{
 	{what: "the same, warm", bench: "HistoryRollouts/warm", value: "ms/list", base: "ms/lstat", baseWhat: "names and lstat", target: 50},
 	{what: "history: last 200 events of 50 MB", bench: "HistoryDetailFirstPage", value: "ms/page", target: 50},
 	{what: "its heap", bench: "HistoryDetailFirstPage", value: "MiB/heap", target: 16},
+	{what: "history: last 200 events of one turn of 50 MB", bench: "HistoryDetailLongTurn", value: "ms/page", target: 50},
+	{what: "the 200 before those", bench: "HistoryDetailLongTurn", value: "ms/older-page", target: 50},
+	{what: "its heap", bench: "HistoryDetailLongTurn", value: "MiB/heap", target: 16},
 	{what: "heap of all events of 500 MB", bench: "HistoryDetailStream", value: "MiB/heap", target: 16},
 	{what: "the program", bench: "Binary", value: "MiB/binary", base: "MiB/bare-server", baseWhat: "bare HTTP server", target: 15},
 }
