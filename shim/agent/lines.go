@@ -70,6 +70,11 @@ func ToolText(s string) (string, bool) {
 	return strings.Clone(s[:end]), true // a copy: s may be megabytes
 }
 
+// MayBeCut tells whether ToolText may have cut s.
+func MayBeCut(s string) bool {
+	return len(s) >= maxToolText && utf8.RuneCountInString(s) == maxToolText
+}
+
 // ContentText is the text of a tool result's content: a string, or a list of
 // blocks of which anything but text is named only (images are base64).
 func ContentText(content any) string {

@@ -311,9 +311,9 @@ func (r *reader) scanWhole(f *os.File, scan agent.Scan, size int64) (int64, erro
 // session makes a row of the list.
 func session(t agent.Transcript, row agent.Row, s stamp) Session {
 	const title, prompt = 80, 140 // characters
-	first := mask(row.FirstPrompt)
+	first := Mask(row.FirstPrompt)
 	out := Session{
-		ID: t.ID, Title: short(mask(row.Title), title), FirstPrompt: short(first, prompt),
+		ID: t.ID, Title: short(Mask(row.Title), title), FirstPrompt: short(first, prompt),
 		StartedAt: row.StartedAt, EndedAt: row.EndedAt, Branch: short(row.Branch, 200), Messages: row.Messages,
 	}
 	if out.Title == "" {

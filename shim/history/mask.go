@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
@@ -11,19 +12,39 @@ import (
 // hidden stands where a secret stood.
 const hidden = "[secret hidden]"
 
-// secrets are what is unmistakably one. One of markers is part of every match:
-// most texts hold none and are not searched further.
-var secrets = []struct {
-	markers []string
-	pattern *lazyregexp.Regexp
+// keys are what is unmistakably one. A key begins with one of starts, where no
+// word goes on.
+var keys = []struct {
+	starts  []string
+	rest    *lazyregexp.Regexp      // what follows start, in all but a piece of a key
+	any     func(c byte) bool       // what may be in it
 	certain func(match string) bool // nil = always
 }{
-	{[]string{"sk-"}, lazyregexp.New(`\bsk-[A-Za-z0-9_-]{20,}`), isKey}, // Anthropic, OpenAI and who copies them
-	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, lazyregexp.New(`\bgh[pousr]_[A-Za-z0-9]{20,}`), nil},
-	{[]string{"github_pat_"}, lazyregexp.New(`\bgithub_pat_[A-Za-z0-9_]{22,}`), nil},
-	{[]string{"AKIA"}, lazyregexp.New(`\bAKIA[0-9A-Z]{16}\b`), nil},
-	{[]string{"PRIVATE KEY"}, lazyregexp.New(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`), nil},
+	{[]string{"sk-"}, lazyregexp.New(`^[A-Za-z0-9_-]{20,}`), isNamed, isKey}, // Anthropic, OpenAI and who copies them
+	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, lazyregexp.New(`^[A-Za-z0-9]{20,}`), isAlnum, nil},
+	{[]string{"github_pat_"}, lazyregexp.New(`^[A-Za-z0-9_]{22,}`), isNamed, nil},
+	{[]string{"AKIA"}, lazyregexp.New(`^[0-9A-Z]{16}(?:[^A-Za-z0-9]|$)`), isAlnum, nil},
 }
+
+// pem is a private key, whole or without its end.
+var pem = lazyregexp.New(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)
+
+const pemMarker = "PRIVATE KEY"
+
+// escape is what ends in a letter or a digit, and after which a word begins all
+// the same: an escape of a string (\n, \t, \u000a, \x1b), of a URL (%0A), and of a
+// terminal's colours ([1;32m).
+var escape = lazyregexp.New(`(?:\\(?:[a-z]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3})|%[0-9A-Fa-f]{2}|\[[0-9;]*m)$`)
+
+// startsWord tells whether a word may begin at s[i:].
+func startsWord(s string, i int) bool {
+	const longest = 16 // bytes of an escape
+	return i == 0 || !isAlnum(s[i-1]) || escape.MatchString(s[max(0, i-longest):i])
+}
+
+func isAlnum(c byte) bool { return c >= '0' && c <= '9' || isLetter(rune(c)) }
+
+func isNamed(c byte) bool { return isAlnum(c) || c == '_' || c == '-' }
 
 // isKey tells a key from a name in a stylesheet (sk-folding-cube-wrapper): it
 // has a long part of letters and digits both.
@@ -38,29 +59,67 @@ func isKey(match string) bool {
 
 func isLetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }
 
-// mask hides the secrets in s.
-func mask(s string) string {
-	for _, k := range secrets {
-		if !holdsOne(s, k.markers) {
-			continue
-		}
-		s = string(k.pattern.ReplaceAllFunc([]byte(s), func(match []byte) []byte {
-			if k.certain != nil && !k.certain(string(match)) {
-				return match
+// Mask hides the secrets in s. An ellipsis at its end tells that it was cut.
+func Mask(s string) string {
+	const ellipsis = "…"
+	if before, cut := strings.CutSuffix(s, ellipsis); cut {
+		return mask(before, true) + ellipsis
+	}
+	return mask(s, false)
+}
+
+// mask is Mask; cut is whether s may go on behind its end, so that a piece of a
+// key may stand there.
+func mask(s string, cut bool) string {
+	for _, k := range keys {
+		for _, start := range k.starts {
+			if strings.Contains(s, start) {
+				s = maskKeys(s, start, cut, k.rest, k.any, k.certain)
 			}
-			return []byte(hidden)
-		}))
+		}
+	}
+	if strings.Contains(s, pemMarker) {
+		s = string(pem.ReplaceAllFunc([]byte(s), func([]byte) []byte { return []byte(hidden) }))
 	}
 	return s
 }
 
-func holdsOne(s string, markers []string) bool {
-	for _, m := range markers {
-		if strings.Contains(s, m) {
-			return true
+// maskKeys hides the keys of one kind. It looks at no byte twice, but for the
+// few before a start.
+func maskKeys(s, start string, cut bool, rest *lazyregexp.Regexp, any func(byte) bool, certain func(string) bool) string {
+	const fewest = 4 // characters of a key that are worth to be hidden
+	var b strings.Builder
+	done := 0
+	for from := 0; ; {
+		i := strings.Index(s[from:], start)
+		if i < 0 {
+			break
 		}
+		i += from
+		from = i + len(start)
+		if !startsWord(s, i) {
+			continue
+		}
+		n := 0
+		for from+n < len(s) && any(s[from+n]) {
+			n++
+		}
+		end := from + n
+		piece := cut && end == len(s) && n >= fewest
+		whole := rest.MatchString(s[from:min(len(s), end+1)]) && (certain == nil || certain(s[i:end]))
+		from = end
+		if !piece && !whole {
+			continue
+		}
+		b.WriteString(s[done:i])
+		b.WriteString(hidden)
+		done = end
 	}
-	return false
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
 }
 
 // masked is e with mask over each of its strings.
@@ -78,8 +137,11 @@ func masked(e event.Event) event.Event {
 func holdsMarker(v reflect.Value) (found bool) {
 	switch v.Kind() {
 	case reflect.String:
-		for _, k := range secrets {
-			found = found || holdsOne(v.String(), k.markers)
+		found = strings.Contains(v.String(), pemMarker)
+		for _, k := range keys {
+			for _, start := range k.starts {
+				found = found || strings.Contains(v.String(), start)
+			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -100,7 +162,7 @@ func holdsMarker(v reflect.Value) (found bool) {
 func maskIn(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(mask(v.String()))
+		v.SetString(mask(v.String(), agent.MayBeCut(v.String())))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			maskIn(v.Field(i))

@@ -4,7 +4,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
 
@@ -26,6 +28,19 @@ func TestMask(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\nMIIE cut":          "#",
 		"-----BEGIN PGP PRIVATE KEY BLOCK-----\nx\n-----END PGP PRIVATE KEY BLOCK-----": "#",
 
+		// In a string of a string, a URL, a name, a terminal's colours.
+		`printf 'A\nsk-ant-api03-` + rand + `'`:               `printf 'A\n#'`,
+		`{"env":"X=1\nsk-ant-api03-` + rand + `\ty"}`:         `{"env":"X=1\n#\ty"}`,
+		`"\tghp_` + rand + `", "\r\ngithub_pat_` + rand + `"`: `"\t#", "\r\n#"`,
+		`\u000ask-` + rand + ` \x1bAKIAIOSFODNN7EXAMPLE\n`:    `\u000a# \x1b#\n`,
+		"TOKEN_sk-ant-" + rand + " _ghp_" + rand:              "TOKEN_# _#",
+		"aws_key_AKIAIOSFODNN7EXAMPLE_x":                      "aws_key_#_x",
+		"\x1b[1;32msk-ant-" + rand + "\x1b[0m":                "\x1b[1;32m#\x1b[0m",
+		"q=a%0Ask-ant-" + rand + "%26":                        "q=a%0A#%26",
+		"risk-sk-ant-" + rand:                                 "risk-#",
+		"cut here: sk-ant-api03-Ab3…":                         "cut here: #…",
+		"cut here: xghp_Ab3d… ghp_Ab3":                        "cut here: xghp_Ab3d… ghp_Ab3",
+
 		// What only looks like one.
 		".sk-folding-cube-wrapper-container { }":          ".sk-folding-cube-wrapper-container { }",
 		"risk-" + rand:                                    "risk-" + rand,
@@ -36,7 +51,7 @@ func TestMask(t *testing.T) {
 		"-----BEGIN PUBLIC KEY-----\nMIIE\n-----END":      "-----BEGIN PUBLIC KEY-----\nMIIE\n-----END",
 		"password=hunter2 token 0123456789abcdef01234567": "password=hunter2 token 0123456789abcdef01234567",
 	} {
-		if got := mask(in); got != strings.ReplaceAll(want, "#", hidden) {
+		if got := Mask(in); got != strings.ReplaceAll(want, "#", hidden) {
 			t.Errorf("%q became %q", in, got)
 		}
 	}
@@ -82,4 +97,32 @@ func fill(v reflect.Value, s string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestMaskOfACutText has a key stand where a tool's text is cut.
+func TestMaskOfACutText(t *testing.T) {
+	for _, key := range []string{"sk-ant-api03-Ab3dEf6hIj9LmN0pQrStUvWxYz", "ghp_Ab3dEf6hIj9LmN0pQrStUvWxYz", "AKIAIOSFODNN7EXAMPLE"} {
+		for n := range len(key) + 1 {
+			before := strings.Repeat("é ", (4000-n)/2) + strings.Repeat(" ", n%2) // n characters of the key fit
+			text, cut := agent.ToolText(before + key + " and more")
+			if !cut {
+				t.Fatal("not cut")
+			}
+			got := masked(event.ToolResult{Text: text, Truncated: true}).(event.ToolResult).Text
+			if left := strings.TrimLeft(got, "é "); len(left) > 8 && left != hidden {
+				t.Errorf("%d characters of %s became %q", n, key, left)
+			}
+		}
+	}
+}
+
+// TestMaskIsLinear has many starts of keys, and none.
+func TestMaskIsLinear(t *testing.T) {
+	for _, part := range []string{"sk-", "xsk-", "ghp_ghp_", "AKIA", "\\nsk-a"} {
+		start := time.Now()
+		Mask(strings.Repeat(part, 1<<20))
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%q: %v", part, took)
+		}
+	}
 }
