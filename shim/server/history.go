@@ -80,10 +80,14 @@ func SessionRows(provider string, list []history.Session, runs []run.Summary) []
 	by := run.BySession(runs, provider)
 	rows := make([]SessionRow, 0, len(list))
 	for _, one := range list {
+		runs := append([]run.Summary{}, by[one.ID]...)
+		for i := range runs {
+			runs[i].Prompt = history.Mask(runs[i].Prompt)
+		}
 		rows = append(rows, SessionRow{
 			ID: one.ID, Title: one.Title, FirstPrompt: one.FirstPrompt,
 			StartedAt: known(one.StartedAt), EndedAt: known(one.EndedAt),
-			Branch: one.Branch, Messages: one.Messages, Runs: append([]run.Summary{}, by[one.ID]...),
+			Branch: one.Branch, Messages: one.Messages, Runs: runs,
 		})
 	}
 	return rows

@@ -97,6 +97,26 @@ func TestHistoryList(t *testing.T) {
 	}
 }
 
+// What is masked in a session is masked beside it, too.
+func TestHistoryListHidesSecretsInPromptsOfRuns(t *testing.T) {
+	s := start(t, nil)
+	s.past.rows = []history.Session{{ID: oldSession, Title: "use [secret hidden]"}}
+	key := "sk-ant-api03-Ab3dEf6hIj9LmN0pQrStUvWxYz0123456789"
+	s.runs.listed = []run.Summary{
+		{ID: "run-2", Provider: "anthropic", Session: oldSession, Prompt: "use " + key + " here"},
+		{ID: "run-1", Provider: "anthropic", Session: oldSession, Prompt: "use " + key[:16] + "…"},
+	}
+	a := get(t, s, "/history")
+	for _, want := range []string{`"prompt":"use [secret hidden] here"`, `"prompt":"use [secret hidden]…"`} {
+		if !strings.Contains(a.Body, want) {
+			t.Errorf("no %s in %s", want, a.Body)
+		}
+	}
+	if s.runs.listed[0].Prompt != "use "+key+" here" {
+		t.Error("the ledger's own was changed")
+	}
+}
+
 // A ledger that cannot be read takes the runs away, not the sessions.
 func TestHistoryListWithoutRuns(t *testing.T) {
 	var log bytes.Buffer
