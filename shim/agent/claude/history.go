@@ -75,12 +75,12 @@ func readNames(dir string) ([]string, error) {
 // scan reads one transcript for the list. What is exported is what it is
 // saved as.
 type scan struct {
-	repo string
-	said func(string) string
+	h agent.History
 
 	Cwd       string    `json:"cwd,omitempty"` // of the first record that has one: the session's
 	Sidechain bool      `json:"side,omitempty"`
-	Titles    [3]string `json:"titles"` // by titleMembers
+	Away      bool      `json:"away,omitempty"` // the turn is another repository's
+	Titles    [3]string `json:"titles"`         // by titleMembers
 	Prompt    string    `json:"prompt,omitempty"`
 	Prompts   int       `json:"prompts,omitempty"`
 	Messages  int       `json:"messages,omitempty"`
@@ -102,7 +102,7 @@ func (Claude) NewScan(h agent.History, _ agent.Transcript, saved []byte) (agent.
 			return nil, errors.Wrap(err, "go on with a session of claude's")
 		}
 	}
-	s.repo, s.said = h.Repo, h.Said
+	s.h = h
 	return s, nil
 }
 
@@ -120,7 +120,7 @@ func (s *scan) Save() []byte {
 // conversation yet.
 func (s *scan) Verdict() agent.Verdict {
 	switch {
-	case s.Cwd != "" && !sameFolder(s.Cwd, s.repo):
+	case s.Cwd != "" && !sameFolder(s.Cwd, s.h.Repo):
 		return agent.Foreign
 	case s.Sidechain:
 		return agent.Hidden
@@ -218,6 +218,12 @@ func (s *scan) Line(line []byte) {
 	if r.side || r.kind == "" {
 		return
 	}
+	if away := r.awayFrom(s.h); away != s.Away && r.isPrompt(line) {
+		s.Away = away
+	}
+	if s.Away {
+		return
+	}
 	s.clock(line, r.time)
 	switch r.kind {
 	case kindAssistant:
@@ -228,6 +234,35 @@ func (s *scan) Line(line []byte) {
 	case kindUser, kindQueued:
 		s.human(line, &r)
 	}
+}
+
+// isPrompt tells whether a record is what the human said.
+func (r *record) isPrompt(line []byte) bool {
+	if r.kind != kindUser || r.side || r.meta || r.result || r.content == 0 {
+		return false
+	}
+	_, ok := typed(contentText(line, r.content))
+	return ok
+}
+
+// awayFrom tells whether a record names a folder outside of the repository.
+// claude resumes a session of any folder, in the present one, and appends to
+// its transcript: a turn is of the folder that its prompt names. Within a turn
+// the agent may go where it likes.
+func (r *record) awayFrom(h agent.History) bool {
+	if len(r.cwd) == 0 || h.Repo == "" {
+		return false
+	}
+	top := h.Top
+	if top == "" {
+		top = h.Repo
+	}
+	cwd := unquote(r.cwd)
+	if sameFolder(cwd, h.Repo) || sameFolder(cwd, top) {
+		return false
+	}
+	top = strings.TrimSuffix(top, string(filepath.Separator)) + string(filepath.Separator)
+	return len(cwd) < len(top) || !sameFolder(cwd[:len(top)], top)
 }
 
 // human counts what the human said.
@@ -246,8 +281,8 @@ func (s *scan) human(line []byte, r *record) {
 		s.Branch = unquote(r.branch)
 	}
 	if s.Prompt == "" {
-		if s.said != nil {
-			text = s.said(text)
+		if s.h.Said != nil {
+			text = s.h.Said(text)
 		}
 		s.Prompt = short(text)
 	}

@@ -19,6 +19,7 @@ type replay struct {
 	m *mapper
 
 	first, last string // times of the turn's records
+	away        bool   // the rest is of another repository
 	answered    bool
 	said        int    // records in the user's name behind the prompt: the CLI counts them as turns
 	stopReason  string // of the last message
@@ -54,17 +55,24 @@ func (r *replay) Part() {
 
 // Step is the id of a message. Its blocks are records of their own, and claude
 // asks for the next one when each call of it has its result.
-func (*replay) Step(line []byte) string {
-	var r record
-	if !r.walk(line, false) || r.kind != kindAssistant || r.side {
+func (r *replay) Step(line []byte) string {
+	var rec record
+	if !rec.walk(line, false) || rec.kind != kindAssistant || rec.side {
 		return ""
 	}
-	return string(r.messageID)
+	id := string(rec.messageID)
+	if rec.walk(line, true); rec.awayFrom(r.h) { // of a turn that is not shown, for all one record tells
+		return ""
+	}
+	return id
 }
 
 // Pass takes a record as Map does, without decoding it: what tells how the turn
 // ended comes later.
 func (r *replay) Pass(line []byte) {
+	if r.away {
+		return
+	}
 	var rec record
 	known := r.first != "" && rec.walk(line, false) && !rec.side && !rec.meta
 	switch {
@@ -120,13 +128,9 @@ func (r *replay) addUsage(line []byte, rec *record) (ok bool) {
 
 // Begins tells whether the human said this. What they said while the agent
 // worked belongs to the turn.
-func (*replay) Begins(line []byte) bool {
-	var r record
-	if !r.walk(line, false) || r.kind != kindUser || r.side || r.meta || r.result || r.content == 0 {
-		return false
-	}
-	_, ok := typed(contentText(line, r.content))
-	return ok
+func (r *replay) Begins(line []byte) bool {
+	var rec record
+	return rec.walk(line, false) && rec.isPrompt(line) && !rec.awayFrom(r.h)
 }
 
 // diskRecord is a record as 332 and 197 write it. What stdout writes with
@@ -156,6 +160,9 @@ type diskRecord struct {
 
 // Map maps one record.
 func (r *replay) Map(line []byte) []event.Event {
+	if r.away {
+		return nil
+	}
 	var rec record
 	if !rec.walk(line, false) || rec.side {
 		r.noteAttachment(line)
@@ -218,6 +225,10 @@ func (r *replay) ownWords(line []byte, rec *record) {
 // user is what the human said, without what we had put around it.
 func (r *replay) user(line []byte, rec *record) []event.Event {
 	if rec.content == 0 {
+		return nil
+	}
+	if rec.awayFrom(r.h) && rec.isPrompt(line) {
+		r.away = true
 		return nil
 	}
 	raw, images, ok := contentText(line, rec.content)

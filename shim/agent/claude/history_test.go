@@ -96,6 +96,16 @@ func TestScan(t *testing.T) {
 		{"a folder that begins like it", []string{recIn(testRepo+"2", `"type":"user","message":{"role":"user","content":"x"}`)}, agent.Foreign, agent.Row{}},
 		{"a later record of another folder: the session stays", []string{prompt, recIn("/other", `"isSidechain":false,"message":{"id":"m","role":"assistant","content":[]},"type":"assistant"`)},
 			agent.Ours, with(func(r *agent.Row) { r.Messages = 2 })},
+		{"a turn in another folder", []string{
+			prompt, answerRec("m1", "a"),
+			strings.Replace(recIn("/other", `"isSidechain":false,"type":"user","message":{"role":"user","content":"theirs"}`), "07:53:01", "08:00:00", 1),
+			strings.Replace(recIn("/other", `"isSidechain":false,"message":{"id":"m2","role":"assistant","content":[]},"type":"assistant"`), "07:53:01", "08:00:00", 1),
+			rec(`"isSidechain":false,"attachment":{"type":"queued_command","prompt":"theirs","commandMode":"prompt"},"type":"attachment"`),
+		}, agent.Ours, with(func(r *agent.Row) { r.Messages = 2 })},
+		{"a turn below, and one after another's", []string{
+			prompt, recIn(testRepo+"/web", `"type":"user","message":{"role":"user","content":"x"}`),
+			recIn("/other", `"type":"user","message":{"role":"user","content":"theirs"}`), userRec("ours"),
+		}, agent.Ours, with(func(r *agent.Row) { r.Messages = 3 })},
 		{"a sub-agent's", []string{rec(`"isSidechain":true,"type":"user","message":{"role":"user","content":"x"}`)}, agent.Hidden, agent.Row{}},
 		{"a sub-agent's records within", []string{prompt, rec(`"isSidechain":true,"type":"user","message":{"role":"user","content":"x"}`)}, agent.Ours, row},
 		{"no prompt yet", []string{`{"type":"queue-operation","operation":"enqueue","content":"x"}`, rec(`"isSidechain":false,"attachment":{"type":"environment"},"type":"attachment"`)}, agent.Undecided, agent.Row{}},
@@ -244,6 +254,33 @@ func TestReplayWhileTheAgentWorks(t *testing.T) {
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestReplayLeavesOtherReposOut has a session that was resumed in another
+// folder: its turns there are not shown, from wherever a page begins.
+func TestReplayLeavesOtherReposOut(t *testing.T) {
+	theirs := recIn("/other", `"isSidechain":false,"type":"user","message":{"role":"user","content":"theirs"}`)
+	answer := recIn("/other", `"isSidechain":false,"message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"theirs"}],"stop_reason":"end_turn"},"type":"assistant"`)
+	left := recIn("/elsewhere", `"isSidechain":false,"message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"there"}],"stop_reason":"end_turn"},"type":"assistant"`)
+	lines := []string{userRec("green"), left, theirs, answer, userRec("blue"), answerRec("m3", "done")}
+	var got []string
+	for _, e := range replayed([]byte(strings.Join(lines, "\n") + "\n")) {
+		switch e := e.(type) {
+		case event.User:
+			got = append(got, e.Text)
+		case event.Delta:
+			got = append(got, e.Text)
+		case event.Result:
+			got = append(got, e.Subtype)
+		}
+	}
+	if want := []string{"green", "there", "success", "blue", "done", "success"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r := Claude{}.NewReplay(agent.History{Repo: testRepo}).(*replay)
+	if r.Begins([]byte(theirs)) || r.Step([]byte(answer)) != "" || r.Step([]byte(answerRec("m3", "x"))) != "m3" {
+		t.Error("a page may begin in a turn of another folder")
 	}
 }
 
