@@ -20,7 +20,7 @@ type entry struct {
 	racy    bool // the file changed while or just before it was read: it is read anew
 	verdict agent.Verdict
 	offset  int64  // scanned up to here, a line's beginning
-	print   uint64 // of the bytes around the beginning and before offset
+	print   uint64 // of the bytes before offset
 	save    string // of the scan
 	row     Session
 }
@@ -241,11 +241,18 @@ func (d *decoder) text() string {
 	return s
 }
 
-// fingerprint is a hash of the file's first bytes and of those before offset:
-// what an append leaves as it is, and another file has not.
-func fingerprint(f *os.File, offset int64) (uint64, error) {
-	const part = 4 << 10 // bytes
-	var buf [2 * part]byte
+// fingerprint is a hash of the file's bytes before offset, which an append
+// leaves as they are, and another file has not. Of a long file it is that of
+// its first bytes, the last ones before offset, and samples between them: a
+// list that comes while an agent works must not read all there was. scratch has
+// more than a sample.
+func fingerprint(f *os.File, offset int64, scratch []byte) (uint64, error) {
+	const (
+		part    = 4 << 10 // bytes
+		samples = 64
+		long    = 4 << 20 // bytes
+	)
+	var buf [2*part + crc32.Size]byte
 	head := buf[:min(part, offset)]
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return 0, shorter(err)
@@ -254,6 +261,19 @@ func fingerprint(f *os.File, offset int64) (uint64, error) {
 	if _, err := f.ReadAt(tail, offset-int64(len(tail))); err != nil {
 		return 0, shorter(err)
 	}
-	sum := sha256.Sum256(buf[:len(head)+len(tail)])
+	step, size := offset/samples, int64(part)
+	if offset <= long {
+		size = int64(len(scratch))
+		step = size
+	}
+	between := uint32(0)
+	for at := int64(part); at < offset-part; at += step {
+		some := scratch[:min(size, offset-part-at)]
+		if _, err := f.ReadAt(some, at); err != nil {
+			return 0, shorter(err)
+		}
+		between = crc32.Update(between, castagnoli, some)
+	}
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint32(buf[:len(head)+len(tail)], between))
 	return binary.LittleEndian.Uint64(sum[:]), nil
 }

@@ -43,9 +43,15 @@ type lines struct {
 // open begins with the line at start; nothing behind end is read.
 func (l *lines) open(ctx context.Context, file io.ReaderAt, start, end int64, limit int) {
 	*l = lines{ctx: ctx, file: file, limit: limit, buf: l.buf, start: start, off: start, end: end, want: firstBlock}
+	l.buffer()
+}
+
+// buffer is for other use between the files.
+func (l *lines) buffer() []byte {
 	if l.buf == nil {
 		l.buf = make([]byte, block)
 	}
+	return l.buf
 }
 
 // next returns the next line without its newline, its offset, and whether it

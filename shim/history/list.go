@@ -238,7 +238,7 @@ func (r *reader) read(ctx context.Context, t agent.Transcript, before *entry) (e
 		e.row = session(t, scan.Row(), s)
 		e.save = string(scan.Save())
 	}
-	if e.print, err = fingerprint(f, e.offset); err != nil {
+	if e.print, err = fingerprint(f, e.offset, r.lines.buffer()); err != nil {
 		torn = true
 	}
 	after, err := f.Stat()
@@ -260,7 +260,7 @@ func (r *reader) resume(f *os.File, t agent.Transcript, s stamp, before *entry) 
 		before.inode != s.inode, before.dev != s.dev, s.size <= before.size, before.offset == 0:
 		return nil
 	}
-	if print, err := fingerprint(f, before.offset); err != nil || print != before.print {
+	if print, err := fingerprint(f, before.offset, r.lines.buffer()); err != nil || print != before.print {
 		return nil
 	}
 	scan, err := r.from.NewScan(r.h.opts.History, t, []byte(before.save))

@@ -181,6 +181,37 @@ func TestRaces(t *testing.T) {
 	}
 }
 
+// TestRewrittenInTheMiddle has a file rewritten in place, in a few bytes or in
+// all behind them, its ends as they were, and appended to.
+func TestRewrittenInTheMiddle(t *testing.T) {
+	filler := strings.Repeat("x "+strings.Repeat("y", 100)+"\n", 100) // 10 KB
+	for _, c := range []struct {
+		name    string
+		fillers int
+		new     string
+	}{
+		{"some bytes of a small file", 1, "user other"},
+		{"some bytes of a session", 100, "user other"},
+		{"a long file, moved", 2000, "user longer than it was"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t)
+			around := strings.Repeat(filler, c.fillers)
+			s.write(1, "repo "+testRepo, around+"user first\n"+around+"x")
+			s.settle()
+			s.want("1 first 1")
+			s.write(1, "repo "+testRepo, around+c.new+"\n"+around+"x")
+			s.add(1, "say a\n")
+			s.want("1 " + c.new[len("user "):] + " 2")
+			s.scanned(1)
+			s.settle()
+			s.add(1, "say b\n")
+			s.want("1 " + c.new[len("user "):] + " 3")
+			s.wantScan(1, 1, 1)
+		})
+	}
+}
+
 // swap replaces the file under the feet of whoever scans it.
 type swap struct {
 	*plain
