@@ -30,7 +30,7 @@ type entry struct {
 // another key (repository, version of the shim) counts as none.
 const (
 	indexName  = "index"
-	indexMagic = "slidewrite history 1\n"
+	indexMagic = "slidewrite history 2\n"
 	tempPrefix = "index-"
 	maxIndex   = 256 << 20 // bytes; a larger one is not ours
 )
@@ -126,8 +126,10 @@ func encodeIndex(key string, entries map[string]*entry) []byte {
 		}
 		b = binary.AppendUvarint(b, flags)
 		b = binary.AppendVarint(b, int64(e.row.Messages))
-		b = binary.AppendVarint(b, nanos(e.row.StartedAt))
-		b = binary.AppendVarint(b, nanos(e.row.EndedAt))
+		for _, t := range []time.Time{e.row.StartedAt, e.row.EndedAt} {
+			b = binary.AppendVarint(b, t.Unix())
+			b = binary.AppendUvarint(b, uint64(t.Nanosecond()))
+		}
 		for _, s := range e.texts() {
 			b = appendString(b, *s)
 		}
@@ -145,21 +147,6 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// nanos is t in ns since 1970, 0 for none.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
 // errIndex is an index that is not whole, or not for us.
 var errIndex = errors.New("no index of ours")
 
@@ -171,7 +158,7 @@ func decodeIndex(s, key string) (map[string]*entry, error) {
 		return nil, errIndex
 	}
 	n := d.unsigned()
-	const least = 18 // bytes of an entry
+	const least = 20 // bytes of an entry
 	if n > uint64(len(d.rest)/least) {
 		return nil, errIndex
 	}
@@ -187,7 +174,9 @@ func decodeIndex(s, key string) (map[string]*entry, error) {
 		flags := d.unsigned()
 		e.racy, e.verdict = flags&1 != 0, agent.Verdict(flags>>1)
 		e.row.Messages = int(d.signed())
-		e.row.StartedAt, e.row.EndedAt = fromNanos(d.signed()), fromNanos(d.signed())
+		for _, t := range []*time.Time{&e.row.StartedAt, &e.row.EndedAt} {
+			*t = d.time()
+		}
 		for _, s := range e.texts() {
 			*s = d.text()
 		}
@@ -228,6 +217,17 @@ func (d *decoder) signed() int64 {
 		n = ^n
 	}
 	return n
+}
+
+// time is one of a year that JSON can hold, or none.
+func (d *decoder) time() time.Time {
+	seconds, nanos := d.signed(), d.unsigned()
+	t := time.Unix(seconds, int64(nanos%1e9)).UTC()
+	if nanos >= 1e9 || t.Year() < 0 || t.Year() > 9999 {
+		d.rest, d.bad = "", true
+		return time.Time{}
+	}
+	return t
 }
 
 func (d *decoder) text() string {

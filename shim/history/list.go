@@ -320,7 +320,7 @@ func session(t agent.Transcript, row agent.Row, s stamp) Session {
 		out.Title = short(first, title)
 	}
 	if out.EndedAt.IsZero() {
-		out.EndedAt = fromNanos(s.mtime)
+		out.EndedAt = time.Unix(0, s.mtime).UTC()
 	}
 	if out.StartedAt.IsZero() {
 		out.StartedAt = out.EndedAt

@@ -82,6 +82,26 @@ func TestWarmListOpensNothing(t *testing.T) {
 	s.wantScan(2, 0, 0)
 }
 
+// TestEveryDateIsKept has dates at the ends of what JSON, and of what an int64
+// of nanoseconds can hold: a warm list has those of a cold one.
+func TestEveryDateIsKept(t *testing.T) {
+	for _, began := range []string{"0001-01-02T00:00:00Z", "1677-01-01T00:00:00.5Z", "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:00Z", "2262-05-01T00:00:00Z", "9999-12-31T23:59:59Z"} {
+		s := newStage(t)
+		s.write(1, "repo "+testRepo, "user one", "began "+began)
+		s.settle()
+		for _, list := range []string{"cold", "warm", "restarted"} {
+			rows, err := s.h.List(t.Context(), s.plain)
+			if err != nil || len(rows) != 1 || rows[0].StartedAt.Format(time.RFC3339Nano) != began {
+				t.Errorf("%s: %s: %+v, %v", began, list, rows, err)
+			}
+			if list == "warm" {
+				s.restart()
+			}
+		}
+		s.wantScan(1, 1, 3)
+	}
+}
+
 func TestIndexIsPrivate(t *testing.T) {
 	s := newStage(t)
 	s.write(1, "repo "+testRepo, "user one")

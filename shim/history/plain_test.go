@@ -45,6 +45,7 @@ type plainScan struct {
 	Prompt   string
 	Messages int
 	Last     int64 // seconds
+	Began    time.Time
 }
 
 func (p *plain) NewScan(h agent.History, t agent.Transcript, saved []byte) (agent.Scan, error) {
@@ -79,6 +80,8 @@ func (s *plainScan) Line(line []byte) {
 			s.Title = text
 		case "time":
 			fmt.Sscan(text, &s.Last)
+		case "began":
+			s.Began, _ = time.Parse(time.RFC3339, text)
 		case "user", "say":
 			s.Messages++
 			if s.Prompt == "" {
@@ -101,8 +104,8 @@ func (s *plainScan) Verdict() agent.Verdict {
 }
 
 func (s *plainScan) Row() agent.Row {
-	r := agent.Row{Title: s.Title, FirstPrompt: s.Prompt, Messages: s.Messages}
-	if s.Last > 0 {
+	r := agent.Row{Title: s.Title, FirstPrompt: s.Prompt, Messages: s.Messages, StartedAt: s.Began}
+	if s.Last != 0 {
 		r.EndedAt = time.Unix(s.Last, 0).UTC()
 	}
 	return r
