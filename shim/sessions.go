@@ -46,8 +46,9 @@ func SessionsOf(cfg Config) (*Sessions, error) {
 func (c Config) sessions(agents []agent.Agent, dir, top string) *Sessions {
 	s := &Sessions{providers: map[string]source{}}
 	cache := historyCache(c.Environ, top)
+	system := prompt.Build(prompt.Request{}, prompt.BuildOptions{}).System
 	for _, a := range agents {
-		o := history.Options{History: agent.History{Repo: dir, Top: top, Environ: c.Environ, Said: prompt.Said}, Version: c.Version}
+		o := history.Options{History: agent.History{Repo: dir, Top: top, Environ: c.Environ, Said: prompt.Said, System: system}, Version: c.Version}
 		if cache != "" {
 			o.Cache = filepath.Join(cache, cacheName(a.Provider(), dir, top))
 		}

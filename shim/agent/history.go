@@ -30,6 +30,9 @@ type History struct {
 	// said: without our system prompt, context blocks and fences. It returns
 	// any other text as it is. nil = as it is.
 	Said func(prompt string) string
+	// System is our system prompt, which some agents get as a part of the
+	// prompt. "" = not known.
+	System string
 }
 
 // Transcript is one file with a session, or what stands for it in the list.
@@ -58,6 +61,13 @@ type Scan interface {
 	Row() Row
 	// Save returns what NewScan needs to go on behind the last line.
 	Save() []byte
+}
+
+// Waiting is a Scan that looks into Events, too, which may come, or come to
+// tell what is missed, without a change of Path.
+type Waiting interface {
+	// Waits tells that something is missed: the file is to be read anew.
+	Waits() bool
 }
 
 // ScanLimit is how much of a line a Scan gets to see, in bytes.

@@ -17,7 +17,7 @@ import (
 // entry is what is known of one transcript.
 type entry struct {
 	stamp
-	racy    bool // the file changed while or just before it was read: it is read anew
+	racy    bool // the file changed while or just before it was read, or does not tell all: it is read anew
 	verdict agent.Verdict
 	offset  int64  // scanned up to here, a line's beginning
 	print   uint64 // of the bytes before offset

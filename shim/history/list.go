@@ -238,6 +238,9 @@ func (r *reader) read(ctx context.Context, t agent.Transcript, before *entry) (e
 		e.row = session(t, scan.Row(), s)
 		e.save = string(scan.Save())
 	}
+	if w, ok := scan.(agent.Waiting); ok && w.Waits() {
+		e.racy = true
+	}
 	if e.print, err = fingerprint(f, e.offset, r.lines.buffer()); err != nil {
 		torn = true
 	}

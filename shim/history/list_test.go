@@ -404,6 +404,28 @@ func TestWholeFile(t *testing.T) {
 	s.wantScan(1, 1, 1)
 }
 
+// TestWaitingSession is read anew until it tells all.
+func TestWaitingSession(t *testing.T) {
+	s := newStage(t)
+	wait := strings.TrimSuffix(s.path(1), ".log") + ".wait"
+	s.write(1, "repo "+testRepo, "user one")
+	if err := os.WriteFile(wait, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.settle()
+	for _, scans := range []int{1, 1} {
+		s.want("1 one 1")
+		s.wantScan(1, scans, 2*scans)
+	}
+	if err := os.Remove(wait); err != nil {
+		t.Fatal(err)
+	}
+	s.want("1 one 1")
+	s.wantScan(1, 1, 2)
+	s.want("1 one 1")
+	s.wantScan(1, 0, 0)
+}
+
 func TestStampUnsettled(t *testing.T) {
 	at := time.Date(2026, 11, 30, 12, 0, 0, 5e6, time.UTC).UnixNano()
 	second := at - 5e6

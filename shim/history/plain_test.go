@@ -111,6 +111,12 @@ func (s *plainScan) Row() agent.Row {
 	return r
 }
 
+// Waits is for a file <uuid>.wait to go.
+func (s *plainScan) Waits() bool {
+	_, err := os.Lstat(strings.TrimSuffix(s.path, ".log") + ".wait")
+	return err == nil
+}
+
 func (s *plainScan) Save() []byte {
 	b, _ := json.Marshal(s) // strings and numbers
 	return b

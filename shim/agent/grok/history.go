@@ -122,7 +122,10 @@ type scan struct {
 	chat    string // path of chat_history.jsonl
 	verdict agent.Verdict
 	row     agent.Row
+	waits   bool // for the first prompt
 }
+
+var _ agent.Waiting = (*scan)(nil)
 
 // NewScan returns what reads one summary. It is read whole each time, so there
 // is nothing to go on from.
@@ -136,6 +139,7 @@ func (Grok) NewScan(h agent.History, t agent.Transcript, saved []byte) (agent.Sc
 func (s *scan) Verdict() agent.Verdict { return s.verdict }
 func (s *scan) Row() agent.Row         { return s.row }
 func (s *scan) Save() []byte           { return nil }
+func (s *scan) Waits() bool            { return s.waits }
 
 // listed is the part of summary.json that a list shows. Times are RFC 3339.
 type listed struct {
@@ -180,6 +184,10 @@ func (s *scan) Line(line []byte) {
 	}
 	recorded, ok := firstPrompt(s.chat)
 	if !ok {
+		s.waits = true
+		if begins(s.history.System, sum.Summary) {
+			return // those are our words
+		}
 		if s.row.Title == "" {
 			s.row.Title = sum.Summary
 		}

@@ -489,6 +489,26 @@ func TestScan(t *testing.T) {
 
 // Said is asked for what a prompt was before we wrote around it, without our
 // marker and what stands above it.
+// TestScanWaitsForTheConversation lists a session whose conversation is not
+// there yet: our system prompt is no title of it, and it is read again.
+func TestScanWaitsForTheConversation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), testSession)
+	tr := writeTranscript(t, filepath.Dir(dir), testSession, "{}", "")
+	h := agent.History{Repo: "/repo", System: "You edit web pages. They  say what they want."}
+	sum := `{"info":{"cwd":"/repo"},"session_summary":"You edit web pages. They say what"}`
+	s := scanOf(t, h, tr, sum)
+	if s.Verdict() != agent.Ours || s.Row().Title != "" || s.Row().FirstPrompt != "" || !s.(agent.Waiting).Waits() {
+		t.Errorf("%v, %+v", s.Verdict(), s.Row())
+	}
+	chat := `{"type":"user","content":[{"type":"text","text":"You edit web pages.\n\n` + marker + `\n\nmake it green"}]}` + "\n"
+	if err := os.WriteFile(tr.Events, []byte(chat), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := scanOf(t, h, tr, sum); s.Row().FirstPrompt != "make it green" || s.(agent.Waiting).Waits() {
+		t.Errorf("%+v", s.Row())
+	}
+}
+
 func TestPromptsGoThroughSaid(t *testing.T) {
 	var asked []string
 	h := agent.History{Repo: testRepo, Said: func(p string) string { asked = append(asked, p); return "said" }}
