@@ -51,6 +51,24 @@ func Absent(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// Names lists a folder, in no order. One that is not there, is no folder, or
+// must not be read has nothing.
+func Names(dir string) ([]string, error) {
+	f, err := os.OpenFile(dir, folderFlags, 0)
+	if err == nil {
+		defer f.Close()
+		var names []string
+		names, err = f.Readdirnames(-1) // no stat: thousands lie in a folder
+		if len(names) > 0 {
+			return names, nil
+		}
+	}
+	if err == nil || Absent(err) || errors.Is(err, os.ErrPermission) {
+		return nil, nil
+	}
+	return nil, errors.Wrap(err, "list sessions")
+}
+
 // Records calls visit for each line of r, the last one without a newline too,
 // until it returns false. A line of more than ScanLimit bytes comes shortened,
 // then cut. Memory does not depend on the length of lines.

@@ -3,6 +3,10 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -67,4 +71,23 @@ func FuzzShortener(f *testing.F) {
 			t.Fatalf("JSON became %q", want)
 		}
 	})
+}
+
+// TestNamesOfOddFolders lists what is no folder, or must not be read, as empty.
+func TestNamesOfOddFolders(t *testing.T) {
+	dir := t.TempDir()
+	file, closed := filepath.Join(dir, "file"), filepath.Join(dir, "closed")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(closed, 0), os.Mkdir(filepath.Join(dir, "empty"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, odd := range []string{"file", "file/below", "closed", "empty", "missing"} {
+		if names, err := Names(filepath.Join(dir, odd)); len(names) > 0 || err != nil {
+			t.Errorf("%s: %q, %v", odd, names, err)
+		}
+	}
+	names, err := Names(dir)
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"closed", "empty", "file"}) {
+		t.Errorf("%q, %v", names, err)
+	}
 }

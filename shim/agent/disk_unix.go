@@ -7,4 +7,7 @@ import (
 	"syscall"
 )
 
-const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+const (
+	openFlags   = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+	folderFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_DIRECTORY
+)

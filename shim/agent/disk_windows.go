@@ -2,4 +2,7 @@ package agent
 
 import "os"
 
-const openFlags = os.O_RDONLY
+const (
+	openFlags   = os.O_RDONLY
+	folderFlags = os.O_RDONLY
+)

@@ -3,11 +3,9 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -25,7 +23,7 @@ func (Claude) Transcripts(h agent.History) ([]agent.Transcript, error) {
 	if projects == "" {
 		return nil, nil
 	}
-	folders, err := namesIn(projects)
+	folders, err := agent.Names(projects)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +35,7 @@ func (Claude) Transcripts(h agent.History) ([]agent.Transcript, error) {
 			continue
 		}
 		dir := filepath.Join(projects, folder)
-		files, err := namesIn(dir)
+		files, err := agent.Names(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -49,27 +47,6 @@ func (Claude) Transcripts(h agent.History) ([]agent.Transcript, error) {
 		}
 	}
 	return found, nil
-}
-
-// namesIn lists a folder. One that is not there, is no folder, or must not be
-// read has nothing.
-func namesIn(dir string) ([]string, error) {
-	names, err := readNames(dir)
-	for _, nothing := range []error{os.ErrNotExist, os.ErrPermission, syscall.ENOTDIR} {
-		if errors.Is(err, nothing) {
-			return nil, nil
-		}
-	}
-	return names, errors.Wrap(err, "list claude's sessions")
-}
-
-func readNames(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
 // scan reads one transcript for the list. What is exported is what it is

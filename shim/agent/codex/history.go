@@ -34,17 +34,9 @@ var dayFolders = []int{4, 2, 2}
 // walkDays returns the rollouts below dir, which are as deep as digits is
 // long. A folder that cannot be read loses its own only, the root excepted.
 func walkDays(dir string, digits []int) (found []agent.Transcript, err error) {
-	f, err := os.Open(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+	names, err := agent.Names(dir)
 	if err != nil {
-		return nil, errors.Wrap(err, "read codex's sessions")
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1) // no order, no stat: thousands lie in a folder
-	if err != nil && len(names) == 0 {
-		return nil, errors.Wrap(err, "read codex's sessions")
+		return nil, err
 	}
 	for _, name := range names {
 		path := dir + string(filepath.Separator) + name

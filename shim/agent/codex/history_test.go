@@ -459,3 +459,14 @@ func TestScanOfFixtures(t *testing.T) {
 		t.Errorf("%d sessions, %d of sub-agents", ours, hidden)
 	}
 }
+
+// TestSessionsThatAreNoFolder has a file where codex keeps its sessions.
+func TestSessionsThatAreNoFolder(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "sessions"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := New(Options{Home: home}).Transcripts(agent.History{Repo: testRepo}); len(got) > 0 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}

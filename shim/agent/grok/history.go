@@ -40,17 +40,20 @@ func (g Grok) Transcripts(h agent.History) ([]agent.Transcript, error) {
 	}
 	var found []agent.Transcript
 	for _, folder := range folders {
-		ids, err := os.ReadDir(folder)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, errors.Wrap(err, "read grok's sessions")
+		ids, err := agent.Names(folder)
+		if err != nil {
+			return nil, err
 		}
 		for _, id := range ids {
-			if !id.IsDir() || !agent.UUIDPattern.MatchString(id.Name()) {
+			if !agent.UUIDPattern.MatchString(id) {
 				continue
 			}
-			dir := filepath.Join(folder, id.Name())
+			dir := filepath.Join(folder, id)
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+				continue
+			}
 			found = append(found, agent.Transcript{
-				ID:   strings.ToLower(id.Name()),
+				ID:   strings.ToLower(id),
 				Path: filepath.Join(dir, summaryFile), Events: filepath.Join(dir, chatFile), Whole: true,
 			})
 		}
@@ -86,13 +89,13 @@ func sessionFolders(root, repo string) ([]string, error) {
 	if !hashed {
 		return folders, nil
 	}
-	entries, err := os.ReadDir(root)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Wrap(err, "read grok's sessions")
+	entries, err := agent.Names(root)
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range entries {
-		if e.IsDir() && hashedFolder.MatchString(e.Name()) {
-			folders = append(folders, filepath.Join(root, e.Name()))
+	for _, name := range entries {
+		if hashedFolder.MatchString(name) {
+			folders = append(folders, filepath.Join(root, name))
 		}
 	}
 	return folders, nil

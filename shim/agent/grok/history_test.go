@@ -548,3 +548,22 @@ func TestScanOfSymlinks(t *testing.T) {
 		t.Errorf("read through a link: %+v", s.Row())
 	}
 }
+
+// TestSessionsThatAreNoFolder has files where grok keeps its sessions.
+func TestSessionsThatAreNoFolder(t *testing.T) {
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, "sessions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	long := "/" + strings.Repeat("long/", 60) + "x"
+	for _, name := range []string{"%2Frepo", fakeagents.GrokFolder(long)} {
+		if err := os.WriteFile(filepath.Join(home, "sessions", name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, repo := range []string{"/repo", long} {
+		if got, err := New(Options{Home: home}).Transcripts(agent.History{Repo: repo}); len(got) > 0 || err != nil {
+			t.Errorf("%s: %v, %v", repo, got, err)
+		}
+	}
+}
