@@ -287,6 +287,31 @@ func TestResume(t *testing.T) {
 			s.Clean()
 		})
 	}
+	for name, own := range map[string]bool{"of a folder below": false, "of a repository below": true} {
+		t.Run(name, func(t *testing.T) {
+			s := setup(t, fixture, nil)
+			below := filepath.Join(s.Repo, "web", "app")
+			if err := os.MkdirAll(below, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if own { // as a submodule has it
+				s.Write("web/.git", "gitdir: ../.git/modules/web\n")
+			}
+			seed(s, s.Lay(fixture), below)
+			s.Play(fixture, shim.Config{Timing: quick})
+			events := s.Design(ask("resume", session))
+			if !own {
+				if start := shimtest.One[event.Start](t, events); start.SessionID != session {
+					t.Errorf("session %s", start.SessionID)
+				}
+				return
+			}
+			wantWords(t, events, "error bad_request, done")
+			if len(s.Turns()) != 0 {
+				t.Error("an agent was started")
+			}
+		})
+	}
 	t.Run("not a UUID", func(t *testing.T) {
 		s := setup(t, edit, nil)
 		s.Play(edit, shim.Config{Timing: quick})

@@ -84,13 +84,23 @@ func foreign(spec agent.Spec, repo *gitrepo.Repo) *event.Error {
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real
 	}
-	if folder == top || strings.HasPrefix(folder, top+string(filepath.Separator)) {
+	if folder == top || strings.HasPrefix(folder, top+string(filepath.Separator)) && !nested(folder, top) {
 		return nil
 	}
 	return &event.Error{
 		Message: "the session " + spec.Resume + " belongs to another folder (" + folder + ")", Code: event.CodeBadRequest,
 		Fix: "start a new session here, or run slidewrite in that folder",
 	}
+}
+
+// nested tells whether a folder below top is in a repository of its own.
+func nested(folder, top string) bool {
+	for ; len(folder) > len(top); folder = filepath.Dir(folder) {
+		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // attempt is one agent process. The snapshot is taken beside its start-up
