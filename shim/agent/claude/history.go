@@ -59,17 +59,20 @@ type scan struct {
 	Away      bool      `json:"away,omitempty"` // the turn is another repository's
 	Titles    [3]string `json:"titles"`         // by titleMembers
 	Prompt    string    `json:"prompt,omitempty"`
+	Bare      bool      `json:"bare,omitempty"` // Prompt is a command without arguments, /clear: a request is better
 	Prompts   int       `json:"prompts,omitempty"`
 	Messages  int       `json:"messages,omitempty"`
 	LastID    string    `json:"last,omitempty"`  // of the assistant's message counted last: its blocks are records of their own
 	Started   string    `json:"start,omitempty"` // as it is written
 	Ended     string    `json:"end,omitempty"`
 	Branch    string    `json:"branch,omitempty"`
-	ended     [len(aTime)]byte
+	ended     [longTime]byte
+	endedLen  int
 	pending   []byte // the last record, when it was not read as far as its time
 }
 
-const aTime = "2006-01-02T15:04:05.000Z" // as 332 and 197 write it
+// longTime is more than an RFC 3339 time has, in bytes; 332 and 197 write 24.
+const longTime = 40
 
 // NewScan returns what reads one transcript for the list.
 func (Claude) NewScan(h agent.History, _ agent.Transcript, saved []byte) (agent.Scan, error) {
@@ -129,23 +132,23 @@ func (s *scan) Row() agent.Row {
 
 func (s *scan) lastTime() string {
 	if len(s.pending) > 0 {
-		if t := timeIn(s.pending); len(t) == len(aTime) {
-			copy(s.ended[:], t)
+		if t := timeIn(s.pending); isTime(t) {
+			s.endedLen = copy(s.ended[:], t)
 		}
 		s.pending = s.pending[:0]
 	}
-	if s.ended[0] != 0 {
-		return string(s.ended[:])
+	if s.endedLen > 0 {
+		return string(s.ended[:s.endedLen])
 	}
 	return s.Ended
 }
 
 func timeOf(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
+	if t = t.UTC(); err != nil || t.Year() < 1 || t.Year() > 9999 { // what JSON can hold
 		return time.Time{}
 	}
-	return t.UTC()
+	return t
 }
 
 // titleMembers are the records that carry a title, best first: the human's
@@ -247,17 +250,21 @@ func (s *scan) human(line []byte, r *record) {
 	if r.meta || r.result || r.content == 0 {
 		return
 	}
-	text, images, ok := contentText(line, r.content)
-	if text, ok = typed(text, images, ok); !ok {
+	raw, images, ok := contentText(line, r.content)
+	text, ok := typed(raw, images, ok)
+	if !ok {
 		return
 	}
+	c, isCommand := commandOf(raw)
+	bare := isCommand && !strings.Contains(c, " ")
 	s.Prompts++
 	s.Messages++
 	s.LastID = ""
 	if len(r.branch) > 0 {
 		s.Branch = unquote(r.branch)
 	}
-	if s.Prompt == "" {
+	if s.Prompt == "" || s.Bare && !bare {
+		s.Bare = bare
 		if s.h.Said != nil {
 			text = s.h.Said(text)
 		}
@@ -279,13 +286,18 @@ func (s *scan) clock(line, t []byte) {
 		t = timeIn(line)
 	}
 	s.pending = s.pending[:0]
-	if len(t) != len(aTime) {
+	if !isTime(t) {
 		return
 	}
-	copy(s.ended[:], t)
+	s.endedLen = copy(s.ended[:], t)
 	if s.Started == "" {
 		s.Started = string(t)
 	}
+}
+
+// isTime tells whether a text can be a time: most are never looked at.
+func isTime(t []byte) bool {
+	return len(t) >= len("2006-01-02T15:04:05Z") && len(t) <= longTime && t[len("2006-01-02")] == 'T'
 }
 
 // timeIn finds the time of a record, wherever it stands.
@@ -501,39 +513,79 @@ func unquote(b []byte) string {
 	return s
 }
 
-// interruptedMark is how 332 and 197 note that the human stopped the agent.
-const interruptedMark = "[Request interrupted by user"
+// How 332 and 197 note that the human stopped the agent.
+const (
+	interruptedMark     = "[Request interrupted by user]"
+	interruptedToolMark = "[Request interrupted by user for tool use]"
+)
+
+func interrupted(text string) bool { return text == interruptedMark || text == interruptedToolMark }
 
 // taskMark is how they tell the model that a task in the background ended.
 const taskMark = "<task-notification>"
 
-// notTyped is how records begin that 332 or 197 write in the human's name
-// and that nobody typed.
+// notTyped are the tags around records that 332 or 197 write in the human's
+// name and that nobody typed: one, or several, are all there is. What begins
+// like them and goes on is the human's.
 var notTyped = []string{
-	interruptedMark,
-	taskMark,
-	"<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>",
-	"<bash-stdout>", "<bash-stderr>",
+	"task-notification",
+	"local-command-stdout", "local-command-stderr", "local-command-caveat",
+	"bash-stdout", "bash-stderr",
+}
+
+// command are the tags of a command of the CLI's.
+var command = []string{"command-name", "command-message", "command-args"}
+
+// within tells whether a text is nothing but tags of the given names, with what
+// is between them. Of a long one the end may be cut off.
+func within(text string, names []string) bool {
+	const long = 16 << 10 // bytes
+	found := false
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		inside := ""
+		for _, name := range names {
+			if rest, opens := strings.CutPrefix(text, "<"+name+">"); opens {
+				inside = name
+				text = rest
+			}
+		}
+		if inside == "" {
+			return false
+		}
+		_, rest, closes := strings.Cut(text, "</"+inside+">")
+		if !closes {
+			return len(text) > long
+		}
+		text, found = rest, true
+	}
+	return found
 }
 
 // typed is what the human typed of a text in their name; a command of the
 // CLI's is written with its marks. An image alone has no words.
 func typed(text string, images int, ok bool) (string, bool) {
-	if !ok {
+	if !ok || interrupted(text) {
 		return "", false
 	}
-	for _, start := range notTyped {
-		if strings.HasPrefix(text, start) {
-			return "", false
-		}
+	if strings.HasPrefix(text, "<") && within(text, notTyped) {
+		return "", false
 	}
-	if name := between(text, "<command-name>", "</command-name>"); name != "" && strings.HasPrefix(text, "<command-") {
-		return strings.TrimSpace(name + " " + between(text, "<command-args>", "</command-args>")), true
+	if c, ok := commandOf(text); ok {
+		return c, true
 	}
 	if strings.TrimSpace(text) == "" {
 		return "", images > 0
 	}
 	return text, true
+}
+
+// commandOf is a command of the CLI's, as it was typed.
+func commandOf(text string) (typed string, ok bool) {
+	name := between(text, "<command-name>", "</command-name>")
+	if name == "" || !strings.HasPrefix(text, "<command-") || !within(text, command) {
+		return "", false
+	}
+	return strings.TrimSpace(name + " " + between(text, "<command-args>", "</command-args>")), true
 }
 
 func between(s, start, end string) string {

@@ -235,7 +235,7 @@ func (r *replay) user(line []byte, rec *record) []event.Event {
 	text, ok := typed(raw, images, ok)
 	if !ok {
 		r.said++
-		r.interrupted = r.interrupted || strings.HasPrefix(raw, interruptedMark)
+		r.interrupted = r.interrupted || interrupted(raw)
 		return nil
 	}
 	r.clock(string(rec.time))

@@ -120,6 +120,17 @@ func TestScan(t *testing.T) {
 		{"blocks with an image", []string{rec(`"type":"user","message":{"role":"user","content":[{"type":"text","text":"Make the button green"},{"type":"image","source":{"data":"xx"}}]}`)}, agent.Ours, row},
 		{"a command of the CLI's", []string{userRec(`<command-name>/usage</command-name>\n <command-message>usage</command-message>\n <command-args>now</command-args>`)},
 			agent.Ours, with(func(r *agent.Row) { r.FirstPrompt = "/usage now" })},
+		{"a request behind a command", []string{
+			userRec(`<command-name>/clear</command-name>\n  <command-message>clear</command-message>\n  <command-args></command-args>`), prompt,
+			userRec(`<command-name>/compact</command-name>`),
+		}, agent.Ours, with(func(r *agent.Row) { r.Messages = 3 })},
+		{"a command with arguments is a request", []string{userRec(`<command-message>init</command-message>\n<command-name>/init</command-name>\n<command-args>all</command-args>`), prompt},
+			agent.Ours, with(func(r *agent.Row) { r.FirstPrompt, r.Messages = "/init all", 2 })},
+		{"times in other forms", []string{
+			strings.Replace(prompt, "07:53:01.152Z", "07:53:01Z", 1), strings.Replace(answerRec("m", "x"), "07:53:01.152Z", "09:00:00.123456+01:00", 1),
+		}, agent.Ours, with(func(r *agent.Row) {
+			r.StartedAt, r.EndedAt, r.Messages = at.Truncate(time.Second), time.Date(2026, 11, 30, 8, 0, 0, 123456e3, time.UTC), 2
+		})},
 		{"said while the agent worked", []string{prompt, rec(`"isSidechain":false,"attachment":{"type":"queued_command","prompt":"and blue","commandMode":"prompt"},"type":"attachment"`)},
 			agent.Ours, with(func(r *agent.Row) { r.Messages = 2 })},
 	} {
@@ -136,6 +147,35 @@ func TestScan(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, c.row)
 			}
 		})
+	}
+}
+
+// TestTyped tells the human's words from what the CLI writes in their name,
+// which is all of a record.
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]string{
+		"<task-notification> is a tag I want rendered":                                                                        "=",
+		"<bash-stdout> should be styled":                                                                                      "=",
+		"<bash-stdout>a</bash-stdout> should be styled":                                                                       "=",
+		"[Request interrupted by user] is the text on my button":                                                              "=",
+		"<command-name>foo</command-name> appears in my page, fix":                                                            "=",
+		"<local-command-stdout></local-command-stdoutx>":                                                                      "=",
+		"[Request interrupted by user]":                                                                                       "",
+		"[Request interrupted by user for tool use]":                                                                          "",
+		"<task-notification>\n<task-id>a</task-id>\n<summary>b</summary>\n</task-notification>":                               "",
+		"<local-command-stdout>Compacted </local-command-stdout>":                                                             "",
+		"<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>\n":                                                           "",
+		"<local-command-stdout>" + strings.Repeat("x", 20<<10):                                                                "",
+		"<command-name>/usage</command-name>\n  <command-message>usage</command-message>\n  <command-args>now</command-args>": "/usage now",
+		"<command-message>init</command-message>\n<command-name>/init</command-name>":                                         "/init",
+	} {
+		got, ok := typed(text, 0, true)
+		if want == "=" {
+			want = text
+		}
+		if got != want || ok != (want != "") {
+			t.Errorf("%.60q: %.60q, %v", text, got, ok)
+		}
 	}
 }
 
