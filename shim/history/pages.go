@@ -109,6 +109,11 @@ func (h *History) Events(ctx context.Context, from agent.Historian, id string, p
 			return Cursors{}, err
 		}
 	}
+	if p.Before != "" && p.After == "" && p.Limit == 0 { // else it is found out before the first event
+		if _, _, err := s.count(last.section, s.end, true, last, math.MaxInt); err != nil {
+			return Cursors{}, err
+		}
+	}
 	if p.Limit > 0 && p.After == "" {
 		if first, _, err = s.back(last, p.Limit); err != nil {
 			return Cursors{}, err
@@ -193,17 +198,27 @@ func (s *opened) check(p place) error {
 	return nil
 }
 
+// tooFar is a cursor behind all that its section has.
+func (p place) tooFar() error {
+	return errors.Wrapf(ErrBadCursor, "%s is behind the last event there", p)
+}
+
 // page emits what lies between two places, at most p.Limit events.
 func (s *opened) page(first, last place, p Page, emit func(event.Event) error) (Cursors, error) {
 	c := Cursors{Before: first.String(), After: first.String()}
 	if p.After == "" && p.Before != "" {
 		c.After = last.String() // should there be no event
 	}
-	n := 0
+	n, passed := 0, 0 // events of records before first, in its section
 	err := s.walk(first.section, s.end, true, func(at spot, e event.Event) error {
+		if at.section == first.section && !at.closes {
+			passed = at.records + 1
+		}
 		switch {
 		case at.before(first):
 			return nil
+		case passed < first.records:
+			return first.tooFar()
 		case !at.before(last) || p.Limit > 0 && n == p.Limit:
 			return errEnough
 		}
@@ -214,6 +229,9 @@ func (s *opened) page(first, last place, p Page, emit func(event.Event) error) (
 		c.After = at.next().String()
 		return emit(masked(e))
 	})
+	if err == nil && passed < first.records {
+		err = first.tooFar()
+	}
 	if first == (place{}) {
 		c.Before = ""
 	}
@@ -386,6 +404,9 @@ func (s *opened) count(start, end int64, closes bool, last place, limit int) (fi
 	})
 	if err != nil {
 		return place{}, 0, err
+	}
+	if last != theEnd && records < last.records {
+		return place{}, 0, last.tooFar()
 	}
 	n = min(limit, records+closing)
 	first = place{section: start, records: records + closing - n}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	crdb "github.com/cockroachdb/errors"
+
 	"github.com/slidewrite/slidewrite/shim/agent"
 	"github.com/slidewrite/slidewrite/shim/event"
 )
@@ -142,6 +144,30 @@ func TestBadCursors(t *testing.T) {
 	}
 	if _, err := s.h.Events(t.Context(), s.plain, id(1), Page{Limit: -1}, nil); !errors.Is(err, ErrBadCursor) {
 		t.Errorf("a negative limit: %v", err)
+	}
+}
+
+// TestCursorsOfARewrittenSession are refused with what to do, where the session
+// does not reach as far any more, in its first turn or a later one.
+func TestCursorsOfARewrittenSession(t *testing.T) {
+	s := newStage(t)
+	s.write(1, "repo "+testRepo, "user a", "say b", "over", "user c", "say d", "over")
+	first := len("repo " + testRepo + "\n")
+	second := first + len("user a\nsay b\nover\n")
+	at := func(turn int, rest string) string { return fmt.Sprint(turn, rest) }
+	for _, c := range []string{"0-99999999", "0-1", "0-7.1", at(first, "-4"), at(first, "-4.1"), at(second, "-4"), at(second, "-9.1")} {
+		for _, p := range []Page{{Before: c}, {After: c}, {Before: c, Limit: 2}, {After: c, Limit: 2}} {
+			n := 0
+			_, err := s.h.Events(t.Context(), s.plain, id(1), p, func(event.Event) error { n++; return nil })
+			if !errors.Is(err, ErrBadCursor) || n > 0 || len(crdb.GetAllHints(err)) == 0 {
+				t.Errorf("%+v: %v after %d events, want ErrBadCursor with a hint", p, err, n)
+			}
+		}
+	}
+	for _, c := range []string{"0-0", at(first, "-3"), at(first, "-3.2"), at(first, "-3.7"), at(second, "-3.2")} {
+		for _, p := range []Page{{Before: c}, {After: c}, {Before: c, Limit: 2}, {After: c, Limit: 2}} {
+			s.get(p)
+		}
 	}
 }
 
