@@ -39,7 +39,7 @@ func (a *app) designCommand() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			body, err := a.request(cmd)
+			body, err := a.request(ctx, cmd)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (a *app) designCommand() *urfave.Command {
 var validSession = lazyregexp.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // request is the command line as the body of a request.
-func (a *app) request(cmd *urfave.Command) (designBody, error) {
+func (a *app) request(ctx context.Context, cmd *urfave.Command) (designBody, error) {
 	body := designBody{
 		Provider: cmd.String("provider"), Effort: cmd.String("effort"), Resume: cmd.String("resume"),
 		AutoCommit: !cmd.Bool("no-commit"),
@@ -71,14 +71,23 @@ func (a *app) request(cmd *urfave.Command) (designBody, error) {
 	if !a.fromEnv["model"] || body.Provider == "anthropic" {
 		body.Model = cmd.String("model")
 	}
-	if body.Resume != "" && !validSession.MatchString(body.Resume) {
-		return body, usage("pass the session's UUID, as the run printed it", "%s: %q is not a session", a.source("resume"), body.Resume)
+	short := body.Resume != "" && !validSession.MatchString(body.Resume)
+	if short && !beginsSession(strings.ToLower(body.Resume)) {
+		return body, usage("pass the session's UUID, as the run printed it, or its beginning, as slidewrite history does", "%s: %q is not a session", a.source("resume"), body.Resume)
 	}
 	var err error
 	if body.Prompt, err = a.prompt(cmd.Args().Slice()); err != nil {
 		return body, err
 	}
-	return body, a.checkBody(body)
+	if err := a.checkBody(body); err != nil || !short {
+		return body, err
+	}
+	t, err := a.teller(cmd)
+	if err != nil {
+		return body, err
+	}
+	body.Resume, err = t.find(ctx, strings.ToLower(body.Resume))
+	return body, err
 }
 
 // checkBody finds what the shim would refuse, and names the flag.

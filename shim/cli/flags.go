@@ -84,7 +84,7 @@ var serveFlags = []flagSpec{
 var designFlags = []flagSpec{
 	{name: "provider", value: "anthropic", says: "`PROVIDER` that does the work: anthropic, openai or grok"},
 	{name: "effort", says: "reasoning `effort`; without it the model's default"},
-	{name: "resume", says: "continue the session with this `UUID`"},
+	{name: "resume", says: "continue the session with this `UUID`, or its beginning"},
 	{name: "json", kind: toggle, says: "print the raw events, one JSON object a line"},
 	{name: "no-commit", kind: toggle, says: "leave the edits uncommitted"},
 }

@@ -76,6 +76,7 @@ type teller struct {
 	limit    int // 0 = not given
 	json     bool
 	now      time.Time
+	repo     string // as it was typed, "" = the present folder
 }
 
 // teller reads the command line.
@@ -92,6 +93,9 @@ func (a *app) teller(cmd *urfave.Command) (*teller, error) {
 		return nil, err
 	}
 	t := &teller{app: a, config: c, provider: cmd.String("provider"), json: cmd.Bool("json"), now: time.Now()}
+	if cmd.IsSet("repo") && !a.fromEnv["repo"] {
+		t.repo = c.Repo
+	}
 	if cmd.IsSet("limit") {
 		if t.limit, err = a.number(cmd, "limit", 1, math.MaxInt32); err != nil {
 			return nil, err
@@ -311,12 +315,17 @@ func (t *teller) replay(ctx context.Context, id string) error {
 	return errors.Wrapf(err, "read session %s", full)
 }
 
+// beginsSession tells whether what was typed can be the beginning of an id.
+func beginsSession(typed string) bool {
+	return len(typed) >= 4 && len(typed) <= 36 && strings.Trim(typed, "0123456789abcdef-") == ""
+}
+
 // find returns the id that begins with what was typed.
 func (t *teller) find(ctx context.Context, typed string) (string, error) {
 	if validSession.MatchString(typed) {
 		return typed, nil
 	}
-	if len(typed) < 4 || strings.Trim(typed, "0123456789abcdef-") != "" {
+	if !beginsSession(typed) {
 		return "", usage("slidewrite history"+t.which(t.provider)+" lists them", "%q is not the id of a session, nor the beginning of one", typed)
 	}
 	found, err := t.beginning(ctx, t.provider, typed)
@@ -359,10 +368,14 @@ func (t *teller) noSession(ctx context.Context, typed string) error {
 	return errors.WithHintf(err, "slidewrite history%s lists them; a session of another folder is read there", t.which(t.provider))
 }
 
-// which is the flag that names a provider, where it has to be named.
-func (t *teller) which(provider string) string {
-	if provider == t.sessions.Providers()[0] {
-		return ""
+// which are the flags that name a provider, where it has to be named, and the
+// repo where one was.
+func (t *teller) which(provider string) (flags string) {
+	if t.repo != "" {
+		flags = " --repo " + quoted(t.repo)
 	}
-	return " --provider " + provider
+	if provider != t.sessions.Providers()[0] {
+		flags += " --provider " + provider
+	}
+	return flags
 }

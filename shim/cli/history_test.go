@@ -52,7 +52,7 @@ func TestHistoryTable(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := now.Add(-3 * time.Hour)
 	rows := []server.SessionRow{
-		{ID: "5e551011-0000-4000-8000-000000000001", Title: "grün \x1b[2J\n" + strings.Repeat("long ", 30), EndedAt: &at, Messages: 12, Runs: []run.Summary{{SHA: "bbbbbbbbbbbbbb", Undone: true}, {}, {SHA: "aaaaaaa"}}},
+		{ID: "5e551011-0000-4000-8000-000000000001", Title: "grün \x1b[2J\u202e\n" + strings.Repeat("long ", 30), EndedAt: &at, Messages: 12, Runs: []run.Summary{{SHA: "bbbbbbbbbbbbbb", Undone: true}, {}, {SHA: "aaaaaaa"}}},
 		{ID: "5e551012-0000-4000-8000-000000000001", FirstPrompt: "make it louder", Messages: 1},
 		{ID: "5e551013-0000-4000-8000-000000000001"},
 	}
@@ -60,7 +60,7 @@ func TestHistoryTable(t *testing.T) {
 	a, _, _ := testApp(nil)
 	var out bytes.Buffer
 	(&teller{app: a, now: now}).table(&out, rows, short)
-	title := "grün ·[2J " + strings.TrimSpace(strings.Repeat("long ", 30))
+	title := "grün ·[2J· " + strings.TrimSpace(strings.Repeat("long ", 30))
 	title = string([]rune(title)[:titleWidth-1]) + "…"
 	want := "AGE  SESSION   MSGS  TITLE" + strings.Repeat(" ", titleWidth-len("TITLE")) + "  COMMITS\n" +
 		"3 h  5e551011  12    " + title + "  aaaaaaa, bbbbbbbbb (undone)\n" +

@@ -29,13 +29,14 @@ func (a *app) colours(w io.Writer) bool {
 }
 
 // printable takes out what could steer the terminal: agents pass on text that
-// came from web pages and files. Newlines and tabs stay.
+// came from web pages and files. So goes what turns the direction of text: it
+// would show other words than are there. Newlines and tabs stay.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if unicode.IsControl(r) || r == utf8.RuneError {
+		if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r) {
 			return '·'
 		}
 		return r
