@@ -3,14 +3,17 @@ package shim_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/server"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
@@ -293,5 +296,31 @@ func TestHistoryIndexIsPrivate(t *testing.T) {
 	}
 	if list := sessionsOf(s, "anthropic"); len(list) != 1 {
 		t.Errorf("without a cache: %+v", list)
+	}
+}
+
+// TestSessionsWithoutWords are named as their commits are.
+func TestSessionsWithoutWords(t *testing.T) {
+	home, repo := t.TempDir(), t.TempDir()
+	if real, err := filepath.EvalSymlinks(repo); err == nil {
+		repo = real
+	}
+	request := prompt.Request{Elements: []prompt.Element{{Tag: "b", Text: "hello"}}}
+	text, err := json.Marshal("\n" + prompt.Build(request, prompt.BuildOptions{Nonce: prompt.NewNonce()}).User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(home, ".claude", "projects", regexp.MustCompile("[^A-Za-z0-9]").ReplaceAllString(repo, "-"))
+	record := `{"type":"user","message":{"role":"user","content":[{"type":"text","text":` + string(text) + `}]},"cwd":"` + repo + `"}` + "\n"
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, session+".jsonl"), []byte(record), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := shim.SessionsOf(shim.Config{Repo: repo, Environ: []string{"HOME=" + home}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := sessions.List(t.Context(), "anthropic")
+	if err != nil || len(rows) != 1 || rows[0].Title != prompt.Title("") || rows[0].FirstPrompt != "" {
+		t.Errorf("%+v, %v", rows, err)
 	}
 }

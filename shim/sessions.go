@@ -75,7 +75,13 @@ func (s *Sessions) List(ctx context.Context, provider string) ([]history.Session
 	if p.from == nil {
 		return nil, nil
 	}
-	return p.history.List(ctx, p.from)
+	rows, err := p.history.List(ctx, p.from)
+	for i, row := range rows {
+		if row.Title == "" && row.Messages > 0 { // as its commit is named
+			rows[i].Title = prompt.Title("")
+		}
+	}
+	return rows, err
 }
 
 // Events emits a page of the events of a session; see history.History.

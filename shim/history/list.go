@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/cockroachdb/errors"
 
@@ -331,10 +332,17 @@ func session(t agent.Transcript, row agent.Row, s stamp) Session {
 	return out
 }
 
-// short is s on one line of at most most characters.
+// short is s on one line of at most most characters, without what turns the
+// direction of text: a list would show other words than are there.
 func short(s string, most int) string {
 	s = s[:min(len(s), 64*most)] // it may be megabytes
-	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "))
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	r := []rune(strings.Join(strings.Fields(s), " "))
 	if len(r) > most {
 		return strings.TrimRight(string(r[:most-1]), " ") + "…"
 	}

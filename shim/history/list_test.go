@@ -45,7 +45,7 @@ func TestRowIsOneShortLine(t *testing.T) {
 	s := newStage(t)
 	long := strings.Repeat("é wörd ", 100)
 	s.write(1, "repo "+testRepo, "user "+long)
-	s.write(2, "repo "+testRepo, "title  a \t b", "user use ghp_0123456789abcdefghijABCDEFGHIJ012345 here")
+	s.write(2, "repo "+testRepo, "title  a \t\u202e\u2066 b\u200f", "user use ghp_0123456789abcdefghijABCDEFGHIJ012345 here")
 	got, err := s.h.List(t.Context(), s.plain)
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)

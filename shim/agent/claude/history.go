@@ -562,7 +562,7 @@ func within(text string, names []string) bool {
 }
 
 // typed is what the human typed of a text in their name; a command of the
-// CLI's is written with its marks. An image alone has no words.
+// CLI's is written with its marks. An image alone is named.
 func typed(text string, images int, ok bool) (string, bool) {
 	if !ok || interrupted(text) {
 		return "", false
@@ -574,7 +574,7 @@ func typed(text string, images int, ok bool) (string, bool) {
 		return c, true
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", images > 0
+		return "[image]", images > 0
 	}
 	return text, true
 }

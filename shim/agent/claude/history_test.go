@@ -118,6 +118,7 @@ func TestScan(t *testing.T) {
 			prompt,
 		}, agent.Ours, row},
 		{"blocks with an image", []string{rec(`"type":"user","message":{"role":"user","content":[{"type":"text","text":"Make the button green"},{"type":"image","source":{"data":"xx"}}]}`)}, agent.Ours, row},
+		{"an image alone", []string{rec(`"type":"user","message":{"role":"user","content":[{"type":"image","source":{"data":"xx"}}]}`)}, agent.Ours, with(func(r *agent.Row) { r.FirstPrompt = "[image]" })},
 		{"a command of the CLI's", []string{userRec(`<command-name>/usage</command-name>\n <command-message>usage</command-message>\n <command-args>now</command-args>`)},
 			agent.Ours, with(func(r *agent.Row) { r.FirstPrompt = "/usage now" })},
 		{"a request behind a command", []string{
