@@ -1,0 +1,166 @@
+// Runs in: worker, panel, options, confirm page. Every message between the
+// extension's contexts, with its fields and with who may send it.
+//
+// A content script is a classic script and cannot import this; it writes the
+// names out and has its messages checked against the types below.
+
+/** @typedef {"panel" | "options" | "pairing" | "content" | "worker"} Context */
+
+/**
+ * What the panel is told about a picked element; the capture of the shim's
+ * request body. The panel hands it on and reads only what it draws.
+ * @typedef {Record<string, unknown> & {tag: string}} Capture
+ */
+
+/** @typedef {import("./settings.js").OriginSettings} OriginSettings */
+
+/** Worker → content: take the next gestures as picks. @typedef {{type: "sw-arm-picker", max: number}} ArmPicker */
+/** Worker → content: stop that. @typedef {{type: "sw-disarm-picker"}} DisarmPicker */
+/** To the panel: the picker of a tab is (not) armed. @typedef {{type: "sw-picker-state", tabId: number, armed: boolean, picks: number}} PickerState */
+/** To the panel: the user picked. @typedef {{type: "sw-element-picked", tabId: number, capture: Capture}} ElementPicked */
+/** Panel → worker: arm the picker of a tab. @typedef {{type: "sw-picker-start", tabId: number}} PickerStart */
+/** Panel → worker: disarm it. @typedef {{type: "sw-picker-stop", tabId: number}} PickerStop */
+/** To the panel: picking failed; message is for people. @typedef {{type: "sw-picker-error", tabId: number, message: string}} PickerError */
+/** Panel → content: outline an element, "" for none. @typedef {{type: "sw-highlight", selector: string}} Highlight */
+/** Content → worker: a picture of the visible part of the tab. @typedef {{type: "sw-capture-tab"}} CaptureTab */
+/** To the worker: the settings of an origin; answered with OriginSettings. @typedef {{type: "sw-config-get", origin: string}} ConfigGet */
+/** To the worker: change some of them; answered with OriginSettings. @typedef {{type: "sw-config-set", origin: string, patch: Partial<OriginSettings>}} ConfigSet */
+/** Content → worker: a page of a shim offers a pairing code. @typedef {{type: "sw-pair", code: string, origin: string}} Pair */
+/** Confirm page → content: what became of it. @typedef {{type: "sw-paired", outcome: "asking" | "1" | "later" | "refused"}} Paired */
+/** Panel → worker: the mark on the toolbar icon of a tab. @typedef {{type: "sw-badge", tabId: number, state: "" | "running" | "done" | "failed"}} Badge */
+
+/**
+ * @typedef {ArmPicker | DisarmPicker | PickerState | ElementPicked | PickerStart | PickerStop | PickerError | Highlight
+ *   | CaptureTab | ConfigGet | ConfigSet | Pair | Paired | Badge} Message
+ */
+
+/**
+ * @template {Message["type"]} T
+ * @typedef {Extract<Message, {type: T}>} MessageOf
+ */
+
+/** @typedef {(value: unknown) => boolean} Check */
+
+/** @type {Check} */
+const text = (v) => typeof v === "string";
+/** @type {Check} */
+const count = (v) => Number.isSafeInteger(v) && Number(v) >= 0;
+/** @type {Check} */
+const flag = (v) => typeof v === "boolean";
+/** @type {Check} */
+const object = (v) => typeof v === "object" && v !== null && !Array.isArray(v);
+/** @param {...string} words @returns {Check} */
+const oneOf = (...words) => (v) => typeof v === "string" && words.includes(v);
+
+/**
+ * Who may send each message, and what its fields are.
+ * @type {{[T in Message["type"]]: {from: Context[], fields: Record<string, Check>}}}
+ */
+export const messages = {
+  "sw-arm-picker": { from: ["worker"], fields: { max: count } },
+  "sw-disarm-picker": { from: ["worker"], fields: {} },
+  "sw-picker-state": { from: ["content", "worker"], fields: { tabId: count, armed: flag, picks: count } },
+  "sw-element-picked": { from: ["content", "worker"], fields: { tabId: count, capture: object } },
+  "sw-picker-start": { from: ["panel"], fields: { tabId: count } },
+  "sw-picker-stop": { from: ["panel"], fields: { tabId: count } },
+  "sw-picker-error": { from: ["content", "worker"], fields: { tabId: count, message: text } },
+  "sw-highlight": { from: ["panel"], fields: { selector: text } },
+  "sw-capture-tab": { from: ["content"], fields: {} },
+  "sw-config-get": { from: ["panel", "options"], fields: { origin: text } },
+  "sw-config-set": { from: ["panel", "options"], fields: { origin: text, patch: object } },
+  "sw-pair": { from: ["content"], fields: { code: text, origin: text } },
+  "sw-paired": { from: ["pairing"], fields: { outcome: oneOf("asking", "1", "later", "refused") } },
+  "sw-badge": { from: ["panel"], fields: { tabId: count, state: oneOf("", "running", "done", "failed") } },
+};
+
+/** The folders that our pages are in. @type {{[folder: string]: Context}} */
+const folders = { panel: "panel", options: "options", pairing: "pairing", background: "worker" };
+
+/**
+ * The context that sent a message; null for anyone who is not of this
+ * extension. A page in a tab and the same page in the side panel are one
+ * context: what counts is whose code it is.
+ * @param {chrome.runtime.MessageSender} sender
+ * @returns {Context | null}
+ */
+export function contextOf(sender) {
+  if (sender.id !== chrome.runtime.id) return null;
+  const base = chrome.runtime.getURL("");
+  // Only a content script has an address that is not the extension's: no page
+  // of the web can be at one of ours.
+  if (sender.url === undefined) return sender.tab ? null : "worker";
+  if (!sender.url.startsWith(base)) return sender.tab ? "content" : null;
+  return folders[sender.url.slice(base.length).split("/")[0]] ?? null;
+}
+
+/**
+ * The message, if it is one we know, is whole, and was sent by one that may.
+ * @template {Message["type"]} T
+ * @param {unknown} message
+ * @param {chrome.runtime.MessageSender} sender
+ * @param {Context | Context[]} context who is expected to send it
+ * @param {T} [type] the one message that is expected
+ * @returns {MessageOf<T> | null}
+ */
+export function accept(message, sender, context, type) {
+  if (typeof message !== "object" || message === null) return null;
+  const { type: name, ...fields } = /** @type {Record<string, unknown>} */ (message);
+  if (typeof name !== "string" || !Object.hasOwn(messages, name)) return null;
+  if (type !== undefined && name !== type) return null;
+  const known = messages[/** @type {Message["type"]} */ (name)];
+  const from = contextOf(sender);
+  if (from === null || ![context].flat().includes(from) || !known.from.includes(from)) return null;
+  for (const [field, check] of Object.entries(known.fields)) {
+    if (!check(fields[field])) return null;
+  }
+  return /** @type {MessageOf<T>} */ (message);
+}
+
+/**
+ * @typedef {{[T in Message["type"]]?: (message: MessageOf<T>, sender: chrome.runtime.MessageSender) => unknown}} Handlers
+ */
+
+/**
+ * Answers messages: a map of handlers, each called only with a message that
+ * accept takes. What a handler returns, or resolves to, is the answer; what it
+ * throws reaches the sender of `send` as an error. Names that are not in the
+ * map are left to other contexts.
+ * @param {Handlers} handlers
+ * @returns {() => void} stops listening
+ */
+export function listen(handlers) {
+  /** @param {unknown} message @param {chrome.runtime.MessageSender} sender @param {(answer: unknown) => void} answer */
+  const onMessage = (message, sender, answer) => {
+    const name = /** @type {{type?: unknown} | null} */ (message)?.type;
+    if (typeof name !== "string" || !Object.hasOwn(handlers, name) || !Object.hasOwn(messages, name)) return false;
+    const type = /** @type {Message["type"]} */ (name);
+    const accepted = accept(message, sender, messages[type].from, type);
+    if (accepted === null) return false;
+    const handler = /** @type {(m: Message, s: chrome.runtime.MessageSender) => unknown} */ (handlers[type]);
+    Promise.resolve()
+      .then(() => handler(accepted, sender))
+      .then((value) => answer({ value }), (err) => answer({ error: err instanceof Error ? err.message : String(err) }));
+    return true; // the answer comes later
+  };
+  chrome.runtime.onMessage.addListener(onMessage);
+  return () => chrome.runtime.onMessage.removeListener(onMessage);
+}
+
+/**
+ * Sends a message to the extension's other contexts and gives the answer of
+ * the one that handles it; undefined when none does.
+ * @param {Message} message
+ * @returns {Promise<any>}
+ */
+export async function send(message) {
+  let reply;
+  try {
+    reply = await chrome.runtime.sendMessage(message);
+  } catch (err) {
+    // Nobody listens: the panel is closed, say. That is an answer, too.
+    if (/Receiving end does not exist|message port closed/i.test(String(err))) return undefined;
+    throw err;
+  }
+  if (reply?.error !== undefined) throw new Error(reply.error);
+  return reply?.value;
+}
