@@ -39,7 +39,7 @@
 // Around them: cmd/slidewrite is the binary; fakeagents plays the agent CLIs
 // from recorded transcripts (fakeagents/fixtures), fakeagents/record makes
 // those from a real CLI and fakeagents/scriptmodel; golden, testscripts and
-// the tests beside the code use them.
+// the tests beside the code use them; e2e drives the extension in a browser.
 //
 // Imports go downwards only; imports_test.go holds the tree to it.
 //

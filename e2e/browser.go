@@ -1,0 +1,181 @@
+// Package e2e drives the extension in a real Chromium: the side panel, its
+// worker and its pages, the shim, a fake agent, and a sample app that Vite
+// serves. One story of a user per file; jsunit holds the unit tests of the
+// extension's modules, which run in the same browser.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a fact may take to come true; it is far more than
+// anything here needs.
+const patience = 20 * time.Second
+
+// flags of every browser. chromedp's own switch extensions off.
+var flags = map[string]any{
+	"headless": "new", "disable-gpu": true, "disable-quic": true, "no-first-run": true, "no-default-browser-check": true,
+	"disable-background-networking": true, "disable-component-update": true, "disable-sync": true, "disable-dev-shm-usage": true,
+	"disable-breakpad": true, "password-store": "basic", "use-mock-keychain": true, "disable-background-timer-throttling": true,
+	"disable-renderer-backgrounding": true, "disable-backgrounding-occluded-windows": true,
+	"disable-features": "Translate,OptimizationHints,MediaRouter", "force-color-profile": "srgb",
+}
+
+// Browser is a Chromium with a profile of its own, which ends with its test.
+type Browser struct {
+	T     testing.TB
+	Blank *Page // the tab that is open at the start
+	ctx   context.Context
+	pages []*Page
+	said  *output
+}
+
+// Need ends the test when something it needs beyond Go and git is missing:
+// with a failure where SLIDEWRITE_E2E=require says that nothing may be.
+func Need(t testing.TB, missing string) {
+	t.Helper()
+	if missing == "" {
+		return
+	}
+	if os.Getenv("SLIDEWRITE_E2E") == "require" {
+		t.Fatalf("%s (make e2e-deps installs it)", missing)
+	}
+	t.Skipf("%s (make e2e-deps installs it)", missing)
+}
+
+// chromium is where the browser is; "" when there is none. Debian's command
+// is a script that adds flags of its own; the browser itself is beside it.
+var chromium = sync.OnceValue(func() string {
+	for _, name := range []string{
+		os.Getenv("SLIDEWRITE_CHROMIUM"), "/usr/lib/chromium/chromium", "chromium", "chromium-browser",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+	} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+})
+
+// Start starts a browser. Without Chromium the test is skipped.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	if chromium() == "" {
+		Need(t, "Chromium is not installed")
+	}
+	dir, err := os.MkdirTemp("", "sw") // short: the path of a socket has 108 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Browser{T: t, said: &output{}}
+	opts := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(chromium()), chromedp.WindowSize(1400, 900), chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.NoInheritEnv, chromedp.Env("PATH="+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+dir, "LANG=C.UTF-8"),
+		chromedp.CombinedOutput(b.said),
+	}
+	for name, value := range flags {
+		opts = append(opts, chromedp.Flag(name, value))
+	}
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox)
+	}
+	alloc, free := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(func() {
+		free()
+		b.gone(dir)
+	})
+	b.Blank = b.attach(alloc, "first tab")
+	b.ctx = b.Blank.ctx
+	return b
+}
+
+// gone waits until nothing of the browser runs, and takes its files away.
+func (b *Browser) gone(dir string) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		left := processes(dir)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			b.T.Errorf("the browser left processes behind: %q", left)
+			break
+		}
+	}
+	// What dies may still write for a moment.
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		err := os.RemoveAll(dir)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.T.Errorf("the browser left files behind: %v", err)
+			return
+		}
+	}
+}
+
+// processes are those whose environment or command line names dir. Only Linux
+// shows them.
+func processes(dir string) []string {
+	var found []string
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range all {
+		env, _ := os.ReadFile(filepath.Join(p, "environ"))
+		cmd, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		if len(cmd) > 0 && (bytes.Contains(env, []byte("TMPDIR="+dir+"\x00")) || bytes.Contains(cmd, []byte(dir))) {
+			found = append(found, strings.TrimSpace(strings.ReplaceAll(string(cmd), "\x00", " ")))
+		}
+	}
+	return found
+}
+
+// targets are all there are, tabs and workers too.
+func (b *Browser) targets() []*target.Info {
+	b.T.Helper()
+	got, err := chromedp.CallBrowser(b.ctx, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{}}})
+	if err != nil {
+		b.T.Fatalf("ask the browser for its targets: %v%s", err, b.said)
+	}
+	return got.TargetInfos
+}
+
+// output keeps the end of what the browser says on its terminal.
+type output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	o.text = o.text[max(0, len(o.text)-4000):]
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.text) == 0 {
+		return ""
+	}
+	return "\nthe browser said:\n" + string(o.text)
+}

@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// Page is something with a script context that a test looks into: a tab, the
+// side panel, a page of the extension, its worker.
+type Page struct {
+	T        testing.TB
+	Name     string
+	b        *Browser
+	ctx      context.Context
+	detach   func()
+	worker   bool
+	trouble  *trouble
+	reported bool
+}
+
+// trouble is what went wrong in a page by itself: exceptions and rejections
+// that nobody caught, errors on its console.
+type trouble struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (tr *trouble) listen(ev any) {
+	var text string
+	switch ev := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		text = exceptionText(ev.ExceptionDetails)
+	case *runtime.EventConsoleAPICalled:
+		if ev.Type != runtime.ConsoleAPICalledTypeError && ev.Type != runtime.ConsoleAPICalledTypeAssert {
+			return
+		}
+		var words []string
+		for _, arg := range ev.Args {
+			words = append(words, objectText(arg))
+		}
+		text = "console.error: " + strings.Join(words, " ")
+	case *cdplog.EventEntryAdded:
+		// A request that fails is the page's business, and has a line each.
+		if ev.Entry.Level != cdplog.EntryLevelError || ev.Entry.Source == cdplog.EntrySourceNetwork {
+			return
+		}
+		text = fmt.Sprintf("%s: %s (%s)", ev.Entry.Source, ev.Entry.Text, ev.Entry.URL)
+	default:
+		return
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.said = append(tr.said, text)
+}
+
+// take returns what was said, once.
+func (tr *trouble) take() []string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	said := tr.said
+	tr.said = nil
+	return said
+}
+
+func exceptionText(d *runtime.ExceptionDetails) string {
+	text := d.Text
+	if d.Exception != nil {
+		text += " " + objectText(d.Exception)
+	}
+	return fmt.Sprintf("%s (%s:%d)", text, d.URL, d.LineNumber+1)
+}
+
+func objectText(o *runtime.RemoteObject) string {
+	if o.Description != "" {
+		return o.Description
+	}
+	return strings.Trim(string(o.Value), `"`)
+}
+
+// attach makes a Page of the target in ctx's options; parent is the
+// allocator's or the browser's context. It ends with the test.
+func (b *Browser) attach(parent context.Context, name string, opts ...chromedp.ContextOption) *Page {
+	b.T.Helper()
+	p := &Page{T: b.T, Name: name, b: b, trouble: &trouble{}}
+	opts = append(opts, chromedp.WithListener(p.trouble.listen))
+	p.ctx, p.detach = chromedp.NewContext(parent, opts...)
+	b.T.Cleanup(p.detach)
+	if err := chromedp.Do(p.ctx); err != nil {
+		b.T.Fatalf("attach to the %s: %v%s", name, err, b.said)
+	}
+	b.pages = append(b.pages, p)
+	b.T.Cleanup(p.report)
+	return p
+}
+
+// attachTo makes a Page of a target that is there.
+func (b *Browser) attachTo(name string, id target.ID) *Page {
+	b.T.Helper()
+	return b.attach(b.ctx, name, chromedp.WithTargetID(id), chromedp.WithDetachOnCancel())
+}
+
+// report fails the test for each trouble of the page, and shows a page of a
+// test that failed.
+func (p *Page) report() {
+	if p.reported {
+		return
+	}
+	p.reported = true
+	for _, text := range p.trouble.take() {
+		p.T.Errorf("%s: %s", p.Name, text)
+	}
+	if !p.T.Failed() || p.worker {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	if err != nil {
+		p.T.Logf("%s shows nothing: %v", p.Name, err)
+		return
+	}
+	p.T.Logf("%s shows:\n%.4000s", p.Name, text)
+	file := shotPath("failed", p.T.Name()+"_"+p.Name)
+	if err := capture(ctx, file); err == nil {
+		p.T.Logf("screenshot: %s", file)
+	}
+}
+
+// forget takes a page out whose target ended as the test wanted it to.
+func (p *Page) forget() {
+	for _, text := range p.trouble.take() {
+		p.T.Errorf("%s: %s", p.Name, text)
+	}
+	p.reported = true
+	p.detach()
+}
+
+// Go loads an address and waits for the page's load event.
+func (p *Page) Go(url string) {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
+		p.T.Fatalf("%s: open %s: %v", p.Name, url, err)
+	}
+}
+
+// Get evaluates a JavaScript expression and decodes its value; a promise is
+// waited for.
+func Get[V any](p *Page, expr string) V {
+	p.T.Helper()
+	var v V
+	data, err := p.eval(expr)
+	if err == nil && len(data) > 0 {
+		err = json.Unmarshal(data, &v)
+	}
+	if err != nil {
+		p.T.Fatalf("%s: %s: %v", p.Name, expr, err)
+	}
+	return v
+}
+
+// Do evaluates a JavaScript expression for what it does.
+func (p *Page) Do(expr string) {
+	p.T.Helper()
+	if _, err := p.eval(expr); err != nil {
+		p.T.Fatalf("%s: %s: %v", p.Name, expr, err)
+	}
+}
+
+func (p *Page) eval(expr string) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	yes := true
+	res, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expr, AwaitPromise: &yes, ReturnByValue: &yes})
+	switch {
+	case err != nil:
+		return nil, err
+	case res.ExceptionDetails != nil:
+		return nil, fmt.Errorf("%s", exceptionText(res.ExceptionDetails))
+	}
+	return json.RawMessage(res.Result.Value), nil
+}
+
+// Await waits until a JavaScript expression is true. A page that is just
+// being loaded, where it throws, is asked again.
+func (p *Page) Await(expr string) {
+	p.T.Helper()
+	var last string
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		data, err := p.eval("(async () => !!(" + expr + "))()")
+		if string(data) == "true" {
+			return
+		}
+		last = "it is " + string(data)
+		if err != nil {
+			last = err.Error()
+		}
+		if time.Now().After(deadline) || p.ctx.Err() != nil {
+			p.T.Fatalf("%s: this did not come true: %s\n%s", p.Name, expr, last)
+		}
+	}
+}
+
+// Shot saves a screenshot as e2e/shots/<name>.png.
+func (p *Page) Shot(name string) {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := capture(ctx, shotPath(name)); err != nil {
+		p.T.Fatalf("%s: screenshot %s: %v", p.Name, name, err)
+	}
+}
+
+func shotPath(parts ...string) string {
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("/", "_", " ", "-").Replace(part)
+	}
+	return filepath.Join(append([]string{"shots"}, parts...)...) + ".png"
+}
+
+func capture(ctx context.Context, file string) error {
+	png, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		res, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{})
+		return res.Data, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, png, 0o644)
+}
+
+// js writes a Go value as a JavaScript literal.
+func js(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
