@@ -26,6 +26,7 @@
 //	agent/agenttest the contract every adapter passes
 //	history         the sessions agents left on disk: list, index, pages
 //	catalog         models and sign-in of the providers, cached
+//	pair            one-time codes that bring a browser and a shim together
 //	doctor          looks at what a shim stands on; one line each, with its fix
 //	run             the story of one run; knows no HTTP and no concrete agent
 //	server          HTTP in, nothing decided there
