@@ -1,0 +1,42 @@
+// Runs in: service worker. Chrome ends it after half a minute of quiet and
+// starts it again for the next event: it keeps nothing in variables, and every
+// listener is registered here, before the first await.
+
+import { listen } from "../lib/messages.js";
+import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
+import { showBadge } from "./badge.js";
+import { askToPair } from "./pair.js";
+import { actionOpensPanel, openPanel } from "./panel.js";
+import { removedOrigins, syncScripts, wakeOpenPages } from "./scripts.js";
+
+// At each start of the worker: tokens are nothing for content scripts.
+chrome.storage.local.setAccessLevel({ accessLevel: "TRUSTED_CONTEXTS" }).catch(report);
+actionOpensPanel().catch(report);
+
+listen({
+  "sw-config-get": async ({ origin }) => forOrigin(await load(), origin),
+  "sw-config-set": async ({ origin, patch }) => forOrigin(await saveOrigin(origin, patch), origin),
+  "sw-pair": askToPair,
+  "sw-badge": showBadge,
+});
+
+// Only where the action does not open the side panel by itself.
+chrome.action.onClicked.addListener(openPanel);
+
+chrome.runtime.onInstalled.addListener(({ reason }) => {
+  syncScripts().catch(report); // an update drops the scripts registered before
+  if (reason === "install") wakeOpenPages().catch(report);
+});
+chrome.runtime.onStartup.addListener(() => void syncScripts().catch(report));
+chrome.permissions.onAdded.addListener(() => void syncScripts().catch(report));
+chrome.permissions.onRemoved.addListener(() => void syncScripts().catch(report));
+chrome.storage.onChanged.addListener((changes, area) => {
+  if (area !== "local" || !Object.hasOwn(changes, storageKey)) return;
+  const { oldValue, newValue } = changes[storageKey];
+  syncScripts(removedOrigins(oldValue, newValue)).catch(report);
+});
+
+/** @param {unknown} err */
+function report(err) {
+  console.warn("slidewrite:", err);
+}
