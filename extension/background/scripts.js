@@ -2,21 +2,13 @@
 // the manifest names for loopback is registered for every origin that the user
 // has enabled and granted, under the id "sw:<origin>".
 
+import { permissionOf } from "../lib/permission.js";
 import { isLoopback, load, migrate } from "../lib/settings.js";
 
 const prefix = "sw:";
 
 /** @param {string} origin */
 export const scriptId = (origin) => prefix + origin;
-
-/**
- * The origin as a permission: of a host on all its ports.
- * @param {string} origin
- */
-export function permissionOf(origin) {
-  const { protocol, hostname } = new URL(origin);
-  return `${protocol}//${hostname}/*`;
-}
 
 /**
  * What is to be registered for these origins.
