@@ -29,8 +29,8 @@ import (
 
 // Main runs the tests of a package with the fake agents (this test binary
 // under their names) first on PATH, and a private config directory, where the
-// shim keeps its tokens.
-func Main(m *testing.M) {
+// shim keeps its tokens. m is the package's *testing.M, or what runs it.
+func Main(m testscript.TestingM) {
 	corpus := fixtures.Corpus()
 	if dir := os.Getenv(envVariants); dir != "" {
 		corpus = corpus.With(fakeagents.NewCorpus(os.DirFS(dir)))
@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 	testscript.Main(private{m}, commands)
 }
 
-type private struct{ m *testing.M }
+type private struct{ m testscript.TestingM }
 
 func (p private) Run() int {
 	dir, err := os.MkdirTemp("", "shimtest")

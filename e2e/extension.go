@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/extensions"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/slidewrite/slidewrite/shim/server"
+)
+
+// extensionURL is the address of a page of the extension.
+func extensionURL(path string) string { return "chrome-extension://" + server.ExtensionID + "/" + path }
+
+// LoadExtension loads the extension of the tree, and waits until its worker
+// has told Chromium to open the panel.
+func (b *Browser) LoadExtension() {
+	b.T.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "extension"))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	res, err := chromedp.CallBrowser(b.ctx, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: dir})
+	if err != nil {
+		b.T.Fatalf("load the extension: %v%s", err, b.said)
+	}
+	if res.ID != server.ExtensionID {
+		b.T.Fatalf("the extension's id is %s, the shim expects %s", res.ID, server.ExtensionID)
+	}
+	b.Worker().Await(`(await chrome.sidePanel.getPanelBehavior()).openPanelOnActionClick`)
+}
+
+// worker is the extension's worker, if need be attached to.
+func (b *Browser) worker() *Page {
+	b.T.Helper()
+	for _, p := range b.pages {
+		if p.worker && !p.reported {
+			return p
+		}
+	}
+	return b.Worker()
+}
+
+// Worker attaches to the extension's worker, which has to run.
+func (b *Browser) Worker() *Page {
+	b.T.Helper()
+	w := b.attachTo("worker", b.awaitTarget("service_worker", extensionURL("")).TargetID)
+	w.worker = true
+	return w
+}
+
+// KillWorker ends the extension's worker, as Chromium does after a while of
+// quiet; the next event starts it anew.
+func (b *Browser) KillWorker() {
+	b.T.Helper()
+	for _, p := range b.pages {
+		if p.worker && !p.reported {
+			p.forget()
+		}
+	}
+	id := b.awaitTarget("service_worker", extensionURL("")).TargetID
+	if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: id}); err != nil {
+		b.T.Fatalf("kill the worker: %v", err)
+	}
+	b.await("the worker's end", func() bool {
+		for _, t := range b.targets() {
+			if t.TargetID == id {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// OpenPanel clicks the extension's button in the toolbar while tab is in
+// front, and attaches to the side panel that comes.
+func (b *Browser) OpenPanel(tab *Page) *Page {
+	b.T.Helper()
+	before := b.panels()
+	b.trigger(tab)
+	var id target.ID
+	b.await("a side panel", func() bool {
+		for _, now := range b.panels() {
+			if !contains(before, now) {
+				id = now
+			}
+		}
+		return id != ""
+	})
+	p := b.attachTo("panel", id)
+	p.Await(`document.readyState === "complete" && innerWidth > 0`)
+	return p
+}
+
+// ClosePanel clicks the button again.
+func (b *Browser) ClosePanel(tab, panel *Page) {
+	b.T.Helper()
+	id := chromedp.FromContext(panel.ctx).Target.TargetID
+	panel.forget()
+	b.trigger(tab)
+	b.await("the end of the side panel", func() bool { return !contains(b.panels(), id) })
+}
+
+func (b *Browser) trigger(tab *Page) {
+	b.T.Helper()
+	url := Get[string](tab, "location.href")
+	t := b.awaitTarget("tab", url)
+	if _, err := chromedp.CallBrowser(b.ctx, extensions.TriggerAction, extensions.TriggerActionParams{ID: server.ExtensionID, TargetID: string(t.TargetID)}); err != nil {
+		b.T.Fatalf("click the extension's button: %v", err)
+	}
+}
+
+func (b *Browser) panels() []target.ID {
+	var ids []target.ID
+	for _, t := range b.targets() {
+		if t.Type == "page" && strings.HasPrefix(t.URL, extensionURL("panel/")) {
+			ids = append(ids, t.TargetID)
+		}
+	}
+	return ids
+}
+
+// awaitTarget waits for a target of a type whose address begins with url.
+func (b *Browser) awaitTarget(typ, url string) *target.Info {
+	b.T.Helper()
+	var found *target.Info
+	b.await(typ+" "+url, func() bool {
+		for _, t := range b.targets() {
+			if t.Type == typ && strings.HasPrefix(t.URL, url) {
+				found = t
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// Open opens an address in a new tab, which comes to the front.
+func (b *Browser) Open(name, url string) *Page {
+	b.T.Helper()
+	res, err := chromedp.CallBrowser(b.ctx, target.CreateTarget, target.CreateTargetParams{URL: url})
+	if err != nil {
+		b.T.Fatalf("open %s: %v", url, err)
+	}
+	p := b.attachTo(name, res.TargetID)
+	p.Await(`document.readyState === "complete"`)
+	return p
+}
+
+// Front brings a tab to the front.
+func (b *Browser) Front(tab *Page) {
+	b.T.Helper()
+	if _, err := chromedp.CallBrowser(b.ctx, target.ActivateTarget, target.ActivateTargetParams{TargetID: chromedp.FromContext(tab.ctx).Target.TargetID}); err != nil {
+		b.T.Fatalf("bring %s to the front: %v", tab.Name, err)
+	}
+}
+
+func (b *Browser) await(what string, fact func() bool) {
+	b.T.Helper()
+	for deadline := time.Now().Add(patience); !fact(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.T.Fatalf("this did not come: %s%s", what, b.said)
+		}
+	}
+}
+
+func contains(ids []target.ID, id target.ID) bool {
+	for _, one := range ids {
+		if one == id {
+			return true
+		}
+	}
+	return false
+}

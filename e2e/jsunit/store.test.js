@@ -1,0 +1,154 @@
+// Runs in: the jsunit page. A chat, event by event.
+import { deepEqual, equal, ok, test } from "./harness.js";
+import { ask, divide, emptyChat, fail, receive, reduce, stopping, undone } from "/extension/panel/store.js";
+
+/** @typedef {import("/extension/panel/store.js").Chat} Chat */
+/** @typedef {import("/extension/lib/events.js").WireEvent} WireEvent */
+
+const start = { type: "start", sessionId: "s1", model: "opus", runId: "r1", provider: "anthropic" };
+const asked = () => ask(emptyChat(), { text: "make it green", provider: "anthropic", now: 1_000 });
+
+/** A run of these events, numbered. @param {any[]} events @param {Chat} [chat] */
+const play = (events, chat = asked()) => events.reduce((c, event, i) => receive(c, { id: i + 1, event }), chat);
+
+/** Freezes all of a value. @param {any} value @returns {any} */
+function frozen(value) {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
+}
+
+/** @param {Chat} chat */
+const kinds = (chat) => chat.items.map((item) => item.kind).join(" ");
+/** @param {Chat} chat @param {string} kind */
+const last = (chat, kind) => /** @type {any} */ (chat.items.findLast((item) => item.kind === kind));
+
+test("a whole run: words, thinking, steps, change, commit, stats", () => {
+  const chat = play([
+    start,
+    { type: "thinking_delta", text: "hm", messageId: "m1" },
+    { type: "delta", text: "I look", messageId: "m1" },
+    { type: "delta", text: " around.", messageId: "m1" },
+    { type: "tool", tool: "Read", detail: "src/a.css", id: "t1" },
+    { type: "tool_result", tool: "Read", id: "t1", text: "…", isError: false, truncated: true },
+    { type: "file_edit", tool: "Edit", path: "src/a.css", id: "t2" },
+    { type: "usage", inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheCreationTokens: 0, thinkingTokens: 2 },
+    { type: "tool_result", tool: "Edit", id: "t2", text: "ok", isError: false, truncated: false },
+    { type: "delta", text: "Done.", messageId: "m2" },
+    { type: "result", isError: false, numTurns: 2, durationMs: 900, totalCostUsd: 0.01, usage: null, result: null, subtype: "success" },
+    { type: "change", files: [{ path: "src/a.css", status: "modified", added: 1, removed: 1, binary: false, yours: false }], added: 1, removed: 1 },
+    { type: "commit", sha: "abc1234", count: 1, hooksSkipped: false },
+    { type: "done" },
+  ]);
+  equal(kinds(chat), "user thinking text steps text change stats");
+  equal(chat.run, null);
+  equal(chat.outcome, "done");
+  deepEqual(chat.session, { id: "s1", provider: "anthropic" });
+  equal(chat.items[2].text, "I look around.");
+  const { steps } = last(chat, "steps");
+  deepEqual(steps.map((/** @type {any} */ s) => [s.tool, s.detail, s.edit, s.result.truncated]), [["Read", "src/a.css", false, true], ["Edit", "src/a.css", true, false]]);
+  deepEqual(last(chat, "change").commit, { sha: "abc1234", count: 1, hooksSkipped: false });
+  equal(last(chat, "change").runId, "r1");
+  equal(new Set(chat.items.map((item) => item.key)).size, chat.items.length);
+});
+
+test("the old chat stays as it was", () => {
+  const events = [start, { type: "delta", text: "a", messageId: "m" }, { type: "tool", tool: "Bash", detail: "ls", id: "t" },
+    { type: "tool_result", tool: "Bash", id: "t", text: "x", isError: true, truncated: false }, { type: "result", result: "said", isError: false },
+    { type: "change", files: [], added: 0, removed: 0 }, { type: "commit_error", message: "no" }, { type: "image_status", state: "generating" },
+    { type: "image_generated", tmpPath: "/x", mimeType: "image/png", bytes: 9 }, { type: "note", message: "n", level: "warning" }, { type: "delta_reset", messageId: "m" },
+    { type: "stopped", by: "user" }, { type: "error", message: "e", code: "crashed" }, { type: "usage" }, { type: "done" }];
+  let chat = frozen(asked());
+  events.forEach((event, i) => { chat = frozen(receive(chat, { id: i + 1, event: /** @type {any} */ (event) })); });
+  equal(kinds(chat), "user steps text change stats image note stopped error");
+});
+
+test("an unknown event changes nothing, nor does one of Object's names", () => {
+  const chat = play([start]);
+  ok(reduce(chat, /** @type {any} */ ({ type: "hologram", text: "x" })) === chat);
+  ok(reduce(chat, /** @type {any} */ ({ type: "toString" })) === chat);
+  ok(reduce(chat, /** @type {any} */ ({ type: "__proto__" })) === chat);
+});
+
+test("a frame that was received before changes nothing", () => {
+  const chat = play([start, { type: "delta", text: "a", messageId: "m" }]);
+  ok(receive(chat, { id: 2, event: { type: "delta", text: "a", messageId: "m" } }) === chat);
+  equal(receive(chat, { id: 3, event: { type: "delta", text: "b", messageId: "m" } }).items[1].text, "ab");
+  equal(chat.run?.lastId, 2);
+});
+
+test("withdrawn text goes, in this run only", () => {
+  const before = play([start, { type: "delta", text: "kept", messageId: "m1" }, { type: "done" }]);
+  const again = ask(before, { text: "again", provider: "anthropic", now: 2 });
+  const chat = play([start, { type: "delta", text: "x", messageId: "m1" }, { type: "note", message: "retry", level: "info" }, { type: "delta_reset", messageId: "m1" }], again);
+  equal(kinds(chat), "user text user note");
+});
+
+test("text of another message, or behind a call, begins anew", () => {
+  const chat = play([start, { type: "delta", text: "a", messageId: "1" }, { type: "delta", text: "b", messageId: "2" }, { type: "tool", tool: "Bash", detail: "", id: "t" }, { type: "delta", text: "c", messageId: "2" }]);
+  equal(kinds(chat), "user text text steps text");
+});
+
+test("a result that no call is known of changes nothing; one call on many files shows its output once", () => {
+  const chat = play([start, ...["a", "b"].map((path) => ({ type: "file_edit", tool: "apply_patch", path, id: "t" }))]);
+  ok(reduce(chat, { type: "tool_result", tool: "x", id: "?", text: "", isError: false, truncated: false }) === chat);
+  const { steps } = last(reduce(chat, { type: "tool_result", tool: "x", id: "t", text: "out", isError: false, truncated: false }), "steps");
+  deepEqual(steps.map((/** @type {any} */ s) => s.result.text), ["", "out"]);
+});
+
+test("the result's text is said when nothing streamed", () => {
+  const chat = play([start, { type: "result", isError: false, numTurns: 1, durationMs: 1, totalCostUsd: 0, usage: null, result: "All of it.", subtype: "success" }]);
+  equal(kinds(chat), "user text stats");
+});
+
+test("failed and stopped runs say so, and still show their change", () => {
+  const failed = play([start, { type: "error", message: "limit", code: "rate_limited", resetsAt: "2026-12-01T10:00:00Z" }, { type: "change", files: [], added: 0, removed: 0 }, { type: "done" }]);
+  equal(kinds(failed), "user error change");
+  equal(failed.outcome, "failed");
+  const stopped = play([start, { type: "stopped", by: "user" }, { type: "done" }]);
+  equal(stopped.outcome, "stopped");
+  equal(stopping(play([start])).run?.stopping, true);
+});
+
+test("a refused run ends with its error", () => {
+  const chat = fail(asked(), { message: "busy", code: "busy", busy: { id: "r0", prompt: "p", startedAt: "" } });
+  equal(chat.run, null);
+  equal(chat.outcome, "failed");
+  equal(last(chat, "error").busy.id, "r0");
+});
+
+test("a commit without a change has a card; one error of it stands on the card", () => {
+  const chat = play([start, { type: "result", result: null }, { type: "commit_error", message: "the index is locked", fix: "rm" }]);
+  equal(kinds(chat), "user change stats");
+  deepEqual(last(chat, "change").commitError, { message: "the index is locked", fix: "rm" });
+});
+
+test("an undo is told on its card", () => {
+  const chat = play([start, { type: "change", files: [], added: 0, removed: 0 }, { type: "done" }]);
+  const undo = { state: /** @type {"undone"} */ ("undone"), by: "u1", sha: "", message: "", fix: "", files: [] };
+  equal(last(undone(chat, "r1", undo), "change").undo.by, "u1");
+  equal(last(undone(chat, "other", undo), "change").undo, null);
+});
+
+test("a divider ends the session; an empty chat needs none, two are one", () => {
+  equal(kinds(divide(emptyChat(), "New chat")), "");
+  const chat = divide(play([start, { type: "done" }]), "New chat");
+  equal(kinds(chat), "user divider");
+  equal(chat.session, null);
+  equal(kinds(divide(chat, "Now with Codex")), "user divider");
+});
+
+test("a session of the history", () => {
+  const events = [{ type: "user", text: "one" }, { type: "delta", text: "A", messageId: "1" }, { type: "user", text: "two" }, { type: "tool", tool: "Read", detail: "x", id: "t" }];
+  equal(kinds(events.reduce((c, e) => reduce(c, /** @type {WireEvent} */ (e)), emptyChat())), "user text user steps");
+});
+
+test("10,000 events within 300 ms", () => {
+  const started = performance.now();
+  let chat = receive(asked(), { id: 1, event: /** @type {any} */ (start) });
+  for (let i = 2; i <= 10_000; i += 2) {
+    chat = receive(chat, { id: i, event: { type: "tool", tool: "Bash", detail: "ls", id: `t${i}` } });
+    chat = receive(chat, { id: i + 1, event: { type: "tool_result", tool: "Bash", id: `t${i}`, text: "x", isError: false, truncated: false } });
+  }
+  equal(last(chat, "steps").steps.length, 5_000);
+  ok(performance.now() - started < 300, `${performance.now() - started} ms`);
+});
