@@ -5,7 +5,7 @@
 import { listen } from "../lib/messages.js";
 import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
 import { showBadge } from "./badge.js";
-import { askToPair } from "./pair.js";
+import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
 import { removedOrigins, syncScripts, wakeOpenPages } from "./scripts.js";
 
@@ -22,6 +22,8 @@ listen({
 
 // Only where the action does not open the side panel by itself.
 chrome.action.onClicked.addListener(openPanel);
+
+chrome.tabs.onRemoved.addListener((tabId) => void confirmClosed(tabId).catch(report));
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {
   syncScripts().catch(report); // an update drops the scripts registered before

@@ -10,7 +10,7 @@ import { isLoopback, originKey } from "./settings.js";
 
 /** What a shim gives for a code. @typedef {{token: string, origins: string[], project: string}} Grant */
 
-/** An offer that the user is asked about. @typedef {Offer & {id: string}} PairRequest */
+/** An offer that the user is asked about, and the tab with the question. @typedef {Offer & {id: string, confirmTab: number}} PairRequest */
 
 const requestKey = "pairing";
 

@@ -14,8 +14,6 @@ const view = /** @type {HTMLElement} */ (document.getElementById("view"));
 // for something else.
 const settleMs = 500;
 
-let answered = false;
-
 /** @param {(Node | string | null)[]} children the first is the heading */
 function show(...children) {
   fill(view, ...children);
@@ -37,7 +35,7 @@ function command(text) {
 /** @param {import("../lib/pairing.js").PairRequest} request */
 function ask(request) {
   const connect = button({ label: "Connect", class: "button primary", disabled: true }, () => void pair(request));
-  const later = button({ label: "Not now", class: "button" }, () => window.close()); // pagehide tells the page
+  const later = button({ label: "Not now", class: "button" }, () => window.close()); // the worker sees it, and tells the page
   show(
     heading("Connect to this Slide Write shim?"),
     el("code", { class: "address" }, request.shimUrl),
@@ -60,7 +58,6 @@ async function pair(request) {
     const plan = planGrant(await load(), request, grant);
     await save({ origins: plan.origins });
     if (plan.keep) await addPairing({ shimUrl: request.shimUrl, token: grant.token, project: grant.project });
-    answered = true;
     await clearRequest();
     await pairOutcome(request.tabId, "1");
     done(request, grant, plan);
@@ -123,7 +120,6 @@ async function failed(request, err) {
   const known = err instanceof PairError;
   const again = known && err.code === "unreachable";
   if (known && err.code === "refused") {
-    answered = true;
     await clearRequest();
     await pairOutcome(request.tabId, "refused");
   }
@@ -139,7 +135,6 @@ async function failed(request, err) {
 }
 
 function stale() {
-  answered = true;
   show(
     heading("This question is over"),
     el("p", { class: "muted" }, "It was answered before, or the browser was started anew. For a fresh link, run this in your project:"),
@@ -151,9 +146,4 @@ function stale() {
 void followTheme();
 const request = await loadRequest();
 if (request === null || location.hash !== "#" + request.id) stale();
-else {
-  ask(request);
-  addEventListener("pagehide", () => {
-    if (!answered) void pairOutcome(request.tabId, "later");
-  });
-}
+else ask(request);
