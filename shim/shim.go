@@ -23,6 +23,7 @@ import (
 	"github.com/slidewrite/slidewrite/shim/agent/process"
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/pair"
 	"github.com/slidewrite/slidewrite/shim/run"
 	"github.com/slidewrite/slidewrite/shim/server"
 	"github.com/slidewrite/slidewrite/shim/state"
@@ -81,6 +82,7 @@ type Shim struct {
 	runs     *run.Manager
 	catalog  *catalog.Catalog
 	sessions *Sessions
+	codes    *pair.Codes
 	handler  http.Handler
 
 	token   string
@@ -108,7 +110,7 @@ func New(ctx context.Context, cfg Config) (*Shim, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shim{cfg: cfg, dir: dir, store: store, token: cfg.Token, started: cfg.Now()}
+	s := &Shim{cfg: cfg, dir: dir, store: store, token: cfg.Token, started: cfg.Now(), codes: pair.NewCodes(cfg.Now)}
 	if s.token == "" {
 		if s.token, err = state.Token(cfg.Environ, top); err != nil {
 			return nil, errors.Wrap(err, "make the token of this repository")
@@ -186,7 +188,7 @@ func (s *Shim) serverOptions() server.Options {
 	return server.Options{
 		Runs: server.FromManager(s.runs), Catalog: s.catalog, History: s.sessions, Git: s.runs.GitState, Unknown: s.runs.Unknown,
 		Project: filepath.Base(s.dir), RepoDir: s.dir, Version: s.cfg.Version, CommitVerify: s.cfg.CommitVerify,
-		Token: s.token, Bind: s.cfg.Bind, AllowHosts: s.cfg.AllowHosts,
+		Pair: s.codes, Token: s.token, Bind: s.cfg.Bind, AllowHosts: s.cfg.AllowHosts,
 		Origins: s.cfg.Origins, AllowExtensions: s.cfg.AllowExtensions, Log: s.log(),
 	}
 }
@@ -261,6 +263,11 @@ func (s *Shim) Runs() *run.Manager { return s.runs }
 
 // Token is the bearer token that clients must send.
 func (s *Shim) Token() string { return s.token }
+
+// PairingLink makes a fresh link that hands the token to the browser it is
+// opened in, once and within ten minutes. at is the host:port that the shim is
+// reached at from there.
+func (s *Shim) PairingLink(at string) string { return pair.Link("http://"+at, s.codes.New()) }
 
 // Listen binds the address and returns it as host:port.
 func (s *Shim) Listen() (string, error) {

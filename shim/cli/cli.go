@@ -98,6 +98,7 @@ func (a *app) root() *urfave.Command {
 		HideVersion:     true,
 		Commands: []*urfave.Command{
 			a.serveCommand(),
+			a.pairCommand(),
 			a.designCommand(),
 			a.stopCommand(),
 			a.undoCommand(),

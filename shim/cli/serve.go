@@ -80,13 +80,8 @@ func (a *app) serve(ctx context.Context, config shim.Config) error {
 	}
 }
 
-// line prints one line of the greeting.
-func (a *app) line(name, format string, args ...any) {
-	fmt.Fprintf(a.Stdout, "  %-10s %s\n", name, printable(fmt.Sprintf(format, args...)))
-}
-
-// greet prints project, branch, agents and how to stop: at most eight lines
-// with those before it. What the agents say is awaited for discoveryWait.
+// greet prints project, branch, agents, how to connect a browser and how to
+// stop. What the agents say is awaited for discoveryWait.
 func (a *app) greet(serving context.Context, s *shim.Shim) {
 	ctx, cancel := context.WithTimeout(serving, discoveryWait)
 	defer cancel()
@@ -94,33 +89,65 @@ func (a *app) greet(serving context.Context, s *shim.Shim) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return // it is being stopped already
 	}
-	others := s.Others()
-	cure := ""
-	if facts.Git.Fix != "" {
-		cure = facts.Git.Detail + ": " + facts.Git.Fix
+	for _, l := range greeting(facts, s.Others(), s.PairingLink(dialable(facts.Addr))) {
+		a.line(l.name, "%s", l.text)
 	}
-	switch {
-	case cure == "":
-		a.line("project", "%s", project(facts.Project, facts.Git))
-	case len(others) == 0:
-		a.line("project", "%s", project(facts.Project, facts.Git))
-		a.line("", "%s", cure)
-	default: // eight lines are enough
-		a.line("project", "%s; %s", project(facts.Project, facts.Git), cure)
-	}
-	if len(others) > 0 {
-		a.line("beside", "%s; one run at a time in all of them", alsoServes(others))
-	}
-	for _, p := range facts.Agents {
-		if p.Enabled {
-			a.line("agent", "%s", agentLine(p))
-		}
-	}
-	a.line("stop", "Ctrl-C")
 	if slices.ContainsFunc(facts.Agents, func(p catalog.Provider) bool { return p.Pending }) {
 		s.Facts(serving) // waits for them
 	}
 	debug.FreeOSMemory() // what only the start needed; an idle shim stays small
+}
+
+// greetingLine is one line of the greeting: what it is about, and the fact.
+type greetingLine struct{ name, text string }
+
+// line prints one line of the greeting.
+func (a *app) line(name, format string, args ...any) {
+	fmt.Fprintf(a.Stdout, "  %-10s %s\n", name, printable(fmt.Sprintf(format, args...)))
+}
+
+// greetingLines is how many lines a start prints at most, the version and the
+// address before the rest included.
+const greetingLines = 8
+
+// greeting is what a start prints behind version and address. Where there is
+// much to say, what belongs together shares a line.
+func greeting(facts shim.Facts, others []state.Shim, link string) []greetingLine {
+	var agents []greetingLine
+	for _, p := range facts.Agents {
+		if p.Enabled {
+			agents = append(agents, greetingLine{"agent", agentLine(p)})
+		}
+	}
+	// Always there: version, address, project, how to connect, how to stop.
+	room := greetingLines - 5 - len(agents)
+	if len(others) > 0 {
+		room--
+	}
+	lines := []greetingLine{{"project", project(facts.Project, facts.Git)}}
+	if cure := facts.Git.Detail + ": " + facts.Git.Fix; facts.Git.Fix == "" {
+		// nothing has to be done
+	} else if room > 0 {
+		lines = append(lines, greetingLine{"", cure})
+	} else {
+		lines[0].text += "; " + cure
+	}
+	if len(others) > 0 {
+		lines = append(lines, greetingLine{"beside", alsoServes(others) + "; one run at a time in all of them"})
+	}
+	if room < 0 {
+		agents = oneLineOf(agents)
+	}
+	return append(append(lines, agents...), greetingLine{"connect", link + " (once; slidewrite pair makes another)"}, greetingLine{"stop", "Ctrl-C"})
+}
+
+// oneLineOf puts the agents into one line.
+func oneLineOf(agents []greetingLine) []greetingLine {
+	var said []string
+	for _, l := range agents {
+		said = append(said, l.text)
+	}
+	return []greetingLine{{"agents", strings.Join(said, " | ")}}
 }
 
 // alsoServes names shims that serve this repository.

@@ -27,11 +27,12 @@ type body struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	limits  Limits
-	expects bool  // the client waits for 100-continue
-	read    int64 // bytes so far
-	ended   bool  // read to its end, or there is none
-	failed  error // sticky
-	patient bool  // the caller has the token
+	until   time.Time // when all of it has to be there; zero = no such limit
+	expects bool      // the client waits for 100-continue
+	read    int64     // bytes so far
+	ended   bool      // read to its end, or there is none
+	failed  error     // sticky
+	patient bool      // the caller has the token
 }
 
 func newBody(w http.ResponseWriter, r *http.Request, l Limits) *body {
@@ -41,6 +42,9 @@ func newBody(w http.ResponseWriter, r *http.Request, l Limits) *body {
 	}
 	if !b.ended {
 		w.Header().Set("Connection", "close")
+	}
+	if l.bodyTime > 0 {
+		b.until = time.Now().Add(l.bodyTime)
 	}
 	return b
 }
@@ -54,7 +58,11 @@ func (b *body) Read(p []byte) (int, error) {
 	if room := b.limits.Body - b.read + 1; int64(len(p)) > room {
 		p = p[:room] // one byte more than allowed tells that there is more
 	}
-	_ = b.rc.SetReadDeadline(time.Now().Add(b.limits.BodyIdle)) // a recorder in a test has none
+	deadline := time.Now().Add(b.limits.BodyIdle)
+	if !b.until.IsZero() {
+		deadline = earlier(deadline, b.until)
+	}
+	_ = b.rc.SetReadDeadline(deadline) // a recorder in a test has none
 	n, err := b.inner.Read(p)
 	b.read += int64(n)
 	switch {

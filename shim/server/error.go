@@ -12,6 +12,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/history"
+	"github.com/slidewrite/slidewrite/shim/pair"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 )
@@ -29,6 +30,7 @@ const (
 	codeConflict     = "conflict"
 	codeGone         = "gone"
 	codeStreams      = "too_many_streams"
+	codePairRefused  = "pair_refused"
 	codeInternal     = "internal"
 )
 
@@ -74,6 +76,7 @@ var statuses = []struct {
 	{errBody, http.StatusBadRequest, codeBadRequest},
 	{errQuery, http.StatusBadRequest, codeBadRequest},
 	{history.ErrBadCursor, http.StatusBadRequest, codeBadRequest},
+	{pair.ErrRefused, http.StatusForbidden, codePairRefused},
 	{gitrepo.ErrNone, http.StatusConflict, codeConflict},
 	{gitrepo.ErrUnsafe, http.StatusConflict, codeConflict},
 	{gitrepo.ErrBare, http.StatusConflict, codeConflict},
@@ -148,6 +151,9 @@ func describe(err error) (int, errorBody) {
 			body.Code = row.code
 			if body.Fix == "" && row.is == run.ErrNotFound {
 				body.Fix = "GET /runs lists the runs there are"
+			}
+			if body.Fix == "" && row.is == pair.ErrRefused {
+				body.Fix = pairFix
 			}
 			return row.status, body
 		}

@@ -18,11 +18,11 @@ type guard struct {
 	hosts   hostRules
 	origins originRules
 	token   *[sha256.Size]byte // nil = nobody gets in
-	most    int64              // bytes of a body
+	limits  Limits
 }
 
 func newGuard(o Options) guard {
-	g := guard{hosts: newHostRules(o), origins: newOriginRules(o), most: o.Limits.Body}
+	g := guard{hosts: newHostRules(o), origins: newOriginRules(o), limits: o.Limits}
 	if o.Token != "" {
 		sum := sha256.Sum256([]byte(o.Token))
 		g.token = &sum
@@ -36,6 +36,9 @@ var public = map[string]bool{
 	"GET /health": true, "HEAD /health": true,
 	"GET /pair": true, "HEAD /pair": true, "POST /pair": true,
 }
+
+// isPublic tells whether a request needs no token.
+func isPublic(r *http.Request) bool { return public[r.Method+" "+routePath(r)] }
 
 // admit returns nil for a request that may go on, and sets the CORS headers
 // of an allowed origin on whatever is answered.
@@ -51,7 +54,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodOptions {
 		return refuseOrigin(verdict, r)
 	}
-	if !public[r.Method+" "+routePath(r)] && !g.authorized(r) {
+	if !isPublic(r) && !g.authorized(r) {
 		return errUnauthorized
 	}
 	if err := refuseOrigin(verdict, r); err != nil {
@@ -92,10 +95,18 @@ func (g *guard) checkBody(r *http.Request) error {
 			return errors.Mark(errors.WithHint(errors.New("a compressed body is not taken"), "send the body without Content-Encoding"), errMedia)
 		}
 	}
-	if r.ContentLength > g.most {
-		return errTooLarge
+	if r.ContentLength > g.limits.of(r).Body {
+		return tooLarge(r)
 	}
 	return nil
+}
+
+// tooLarge is errTooLarge with what helps where r went.
+func tooLarge(r *http.Request) error {
+	if isPublic(r) {
+		return errors.Mark(errors.WithHint(errors.New("the body is larger than a pairing code"), `send the code of the link alone: {"code":"…"}`), errTooLarge)
+	}
+	return errTooLarge
 }
 
 // isJSON takes application/json with any parameters.

@@ -102,7 +102,7 @@ func IsExtensionID(s string) bool {
 // extension pages send none on GET, and neither does a rebound name.
 func (rules originRules) judge(r *http.Request, h host) originVerdict {
 	if values, ok := r.Header["Origin"]; ok {
-		if len(values) == 1 && rules.allow(values[0], r, h) {
+		if len(values) == 1 && rules.allow(values[0], r, h) && (isExtension(values[0]) || !redeems(r)) {
 			return originAllowed
 		}
 		return originRefused
@@ -140,6 +140,20 @@ func isOwn(o origin, r *http.Request, h host) bool {
 		o.host.withPort("80") == host{name: h.name, port: localPort(r)}.withPort("")
 }
 
+// redeems tells whether r is, or asks whether it may be, the request that
+// turns a one-time code into the token. No web page may send that, not one of
+// --origin nor the shim's own: a page that got hold of the code would get hold
+// of the token.
+func redeems(r *http.Request) bool {
+	return routePath(r) == "/pair" && r.Method != http.MethodGet && r.Method != http.MethodHead
+}
+
+// isExtension tells whether an Origin header is that of an extension.
+func isExtension(header string) bool {
+	o, ok := parseOrigin(header)
+	return ok && o.scheme == "chrome-extension"
+}
+
 // isNavigation tells whether the user goes to a page that is open to
 // everyone, wherever the link was.
 func isNavigation(r *http.Request) bool {
@@ -162,6 +176,10 @@ func refuseOrigin(v originVerdict, r *http.Request) error {
 	}
 	name := strings.Join(header, ", ")
 	err := errors.Newf("the origin %.100q may not call the shim", name)
+	if redeems(r) && !isExtension(name) {
+		return errors.Mark(errors.WithHint(errors.Newf("the origin %.100q may not pair: only the Slide Write extension does that", name),
+			"open the link in a browser that has the extension; slidewrite extension installs it"), errBadOrigin)
+	}
 	if o, parsed := parseOrigin(name); parsed && o.scheme == "chrome-extension" {
 		err = errors.WithHintf(err, "start slidewrite with --allow-extension %s if that extension is yours", o.host.name)
 	} else if parsed {

@@ -33,7 +33,7 @@ func TestMeta(t *testing.T) {
 		`"providers":[{"id":"anthropic"},{"id":"openai"}],"defaultProvider":"anthropic","models":[{"id":"opus","label":"Opus"}],"defaultModel":"opus",` +
 		`"geminiModel":"gemini-2.5-flash-image","geminiEnv":true,` +
 		`"git":{"state":"merging","hooks":"skipped","detail":"a merge is going on","fix":"git merge --continue"},` +
-		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview","history"]}`
+		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview","history","pair"]}`
 	var got map[string]any
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != 200 {
 		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
@@ -229,7 +229,9 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		{"DELETE", "/history/5e551011-0000-4000-8000-000000000001", 405, "bad_request", "GET,HEAD"},
 		{"GET", "/history/", 404, "not_found", ""},
 		{"POST", "/generate-image", 404, "not_found", ""},
-		{"GET", "/pair", 404, "not_found", ""},
+		{"GET", "/pair/", 404, "not_found", ""},
+		{"DELETE", "/pair", 405, "bad_request", "GET,HEAD,POST"},
+		{"GET", "/pair/new", 405, "bad_request", "POST"},
 		{"GET", "/design", 405, "bad_request", "POST"},
 		{"POST", "/meta", 405, "bad_request", "GET,HEAD"},
 		{"DELETE", "/runs/a/undo", 405, "bad_request", "POST"},
@@ -248,6 +250,7 @@ func TestHead(t *testing.T) {
 	s.runs.add("going", event.Start{})
 	for path, want := range map[string]string{
 		"/health": "application/json", "/meta": "application/json", "/runs": "application/json", "/runs/going/diff": "application/json",
+		"/pair":              "text/html; charset=utf-8",
 		"/runs/going/events": "text/event-stream", // and it does not follow
 	} {
 		a := Do(t, s.URL, Call{Method: "HEAD", Path: path, Header: authorized()})

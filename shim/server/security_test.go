@@ -246,6 +246,90 @@ func TestS15PreflightFromAnUnknownOrigin(t *testing.T) {
 	}
 }
 
+// S16, without a browser: the callers that Chromium 156 was measured with,
+// each with the headers it was seen to send, and what they get. The same with
+// a real Chromium is in e2e.
+func TestS16TheMeasuredCallers(t *testing.T) {
+	const (
+		in      = 200
+		stopped = 403
+	)
+	ours, app, blocked := "chrome-extension://"+server.ExtensionID, "http://localhost:5173", "http://localhost:9999"
+	s := start(t, func(o *server.Options) { o.Origins = []string{app} })
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	for _, c := range []struct {
+		caller, method, host, origin, site string
+		preflight                          int // 0 = the browser sends none
+		want                               int
+		code                               string
+	}{
+		{"extension page or worker with host permission", "GET", "127.0.0.1", "", "none", 0, in, ""},
+		{"extension page or worker with host permission", "POST", "127.0.0.1", ours, "none", 0, in, ""},
+		{"our extension without host permission", "GET", "127.0.0.1", ours, "cross-site", 204, in, ""},
+		{"our extension without host permission", "POST", "127.0.0.1", ours, "cross-site", 204, in, ""},
+		{"another extension with host permission", "POST", "127.0.0.1", "chrome-extension://" + otherExtension, "none", 0, stopped, "bad_origin"},
+		{"another extension without", "POST", "127.0.0.1", "chrome-extension://" + otherExtension, "cross-site", stopped, stopped, "bad_origin"},
+		// A content script is its page: the app's may call if it was named, and
+		// has no token to call with (the extension keeps that to itself).
+		{"content script in a page that was not named", "POST", "127.0.0.1", blocked, "cross-site", stopped, stopped, "bad_origin"},
+		{"content script in the app", "POST", "127.0.0.1", app, "cross-site", 204, in, ""},
+		{"page on another port, localhost to localhost", "POST", "localhost", blocked, "same-site", stopped, stopped, "bad_origin"},
+		{"page on another port, localhost to 127.0.0.1", "POST", "127.0.0.1", blocked, "cross-site", stopped, stopped, "bad_origin"},
+		{"page on another port, GET without CORS", "GET", "localhost", "", "same-site", 0, stopped, "bad_origin"},
+		{"page on another port, GET without CORS, to 127.0.0.1", "GET", "127.0.0.1", "", "cross-site", 0, stopped, "bad_origin"},
+		// Nothing of a public page arrives; if a browser let it, it got no further.
+		{"page from a public address space", "POST", "127.0.0.1", "http://news.example", "cross-site", stopped, stopped, "bad_origin"},
+		{"rebound name", "GET", "evil.test", "", "", 0, stopped, "bad_host"},
+		{"rebound name", "POST", "evil.test", "", "", 0, stopped, "bad_host"},
+	} {
+		t.Run(c.caller+" "+c.method, func(t *testing.T) {
+			h := func(more ...string) map[string]string {
+				all := map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site}
+				for i := 0; i < len(more); i += 2 {
+					all[more[i]] = more[i+1]
+				}
+				return all
+			}
+			if c.preflight != 0 {
+				a := Do(t, s.URL, Call{Method: "OPTIONS", Path: "/design", Host: c.host + port,
+					Header: h("Access-Control-Request-Method", c.method, "Access-Control-Request-Headers", "authorization,content-type")})
+				if allowed := a.Header.Get("Access-Control-Allow-Origin") == c.origin; a.Status != c.preflight || allowed != (c.preflight == 204) {
+					t.Errorf("preflight: %d, allowed %v", a.Status, allowed)
+				}
+			}
+			call := Call{Method: "GET", Path: "/meta", Host: c.host + port}
+			if c.method == "POST" {
+				call = Call{Method: "POST", Path: "/design", Host: c.host + port, Body: `{"prompt":"x"}`}
+			}
+			// With the token, which none but our extension has.
+			call.Header = h("Authorization", "Bearer "+testToken, "Content-Type", "application/json")
+			a := Do(t, s.URL, call)
+			if a.Status != c.want || a.Fault.Code != c.code {
+				t.Errorf("got %d %s, want %d %s", a.Status, a.Body, c.want, c.code)
+			}
+			// CORS lets who was let in see the answer, and nobody else.
+			if got := a.Header.Get("Access-Control-Allow-Origin"); c.want == in && got != c.origin || c.want != in && got != "" {
+				t.Errorf("Access-Control-Allow-Origin: %q", got)
+			}
+			// Without it nobody gets in, and nobody learns more than that.
+			delete(call.Header, "Authorization")
+			if a := Do(t, s.URL, call); a.Status != 401 && a.Status != 403 || a.Fault.Code == "bad_origin" {
+				t.Errorf("without the token: %d %s", a.Status, a.Body)
+			}
+			// A no-cors POST, which arrives without asking, has another type.
+			if c.method == "POST" && c.host != "evil.test" {
+				call.Header = h("Authorization", "Bearer "+testToken, "Content-Type", "text/plain", "Sec-Fetch-Mode", "no-cors")
+				if a := Do(t, s.URL, call); a.Status != 403 && a.Status != 415 {
+					t.Errorf("no-cors: %d %s", a.Status, a.Body)
+				}
+			}
+		})
+	}
+	if n := len(s.runs.requests); n != 3 {
+		t.Errorf("%d runs were started, want those of our extension and of the app", n)
+	}
+}
+
 // The id is the one Chromium computes from the key in the manifest.
 func TestExtensionIDIsTheKeysOwn(t *testing.T) {
 	der, err := base64.StdEncoding.DecodeString(server.ExtensionKey)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	"github.com/slidewrite/slidewrite/shim/pair"
 	"github.com/slidewrite/slidewrite/shim/prompt"
 	"github.com/slidewrite/slidewrite/shim/run"
 	"github.com/slidewrite/slidewrite/shim/sse"
@@ -74,7 +75,9 @@ type Options struct {
 	GeminiModel  string // "" = gemini-2.5-flash-image
 	GeminiEnv    bool   // the shim has a Gemini key of its own
 
-	Token           string   // empty = nobody gets in
+	Pair  *pair.Codes // nil = codes of its own, which only POST /pair/new makes
+	Token string      // empty = nobody gets in
+
 	Bind            string   // address listened on, without port; "" = loopback
 	AllowHosts      []string // further Host names: exact, or *.suffix
 	Origins         []string // web origins allowed by CORS; * = every one
@@ -91,6 +94,8 @@ type Limits struct {
 	Streams  int64         // event streams open at once; 256
 	Ping     time.Duration // silence within a stream; sse.PingEvery
 	Stall    time.Duration // a client that does not read; sse.StallAfter
+
+	bodyTime time.Duration // from the first to the last byte of a body; 0 = no limit
 }
 
 func (l Limits) withDefaults() Limits {
@@ -112,6 +117,19 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// of is the limits of one request: who has shown no token sends little, and
+// soon.
+func (l Limits) of(r *http.Request) Limits {
+	if isPublic(r) {
+		l.Body = min(l.Body, publicBody)
+		l.bodyTime = l.BodyIdle
+	}
+	return l
+}
+
+// publicBody is what a request without a token may send, in bytes.
+const publicBody = 4 << 10
+
 // server is the handler of New.
 type server struct {
 	o       Options
@@ -131,6 +149,9 @@ func New(o Options) http.Handler {
 	if o.GeminiModel == "" {
 		o.GeminiModel = "gemini-2.5-flash-image"
 	}
+	if o.Pair == nil {
+		o.Pair = pair.NewCodes(nil)
+	}
 	s := &server{o: o, guard: newGuard(o), router: chi.NewRouter()}
 	s.router.NotFound(s.handle(func(http.ResponseWriter, *http.Request) error { return errNoRoute }))
 	s.router.MethodNotAllowed(s.handle(s.methodNotAllowed))
@@ -142,6 +163,7 @@ func New(o Options) http.Handler {
 	s.registerEventsRoutes()
 	s.registerUndoRoutes()
 	s.registerHistoryRoutes()
+	s.registerPairRoutes()
 	return s
 }
 
@@ -173,10 +195,10 @@ func (s *server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	defer s.recoverPanic(w, r)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	body := newBody(w, r, s.o.Limits)
+	body := newBody(w, r, s.o.Limits.of(r))
 	r.Body = body
 	err := s.guard.admit(w, r)
-	body.patient = err == nil || !isAny(err, errBadHost, errUnauthorized, errBadOrigin)
+	body.patient = !isPublic(r) && (err == nil || !isAny(err, errBadHost, errUnauthorized, errBadOrigin))
 	switch {
 	case err != nil:
 		s.answer(w, r, err)

@@ -36,6 +36,7 @@ type badInput struct {
 	check func(t *testing.T, a Answer)
 	// before prepares the target and returns what undoes that.
 	before func(at Target, t *testing.T) func()
+	spend  bool // the body is a code that was used already
 }
 
 // The sentences of the HTTP contract. Every request carries the token and the
@@ -59,6 +60,9 @@ func badHTTP(at Target) []badInput {
 		undo      = "take the run's change back; 409 with the conflicting files if it cannot be done cleanly, and then nothing is touched"
 		history   = "unknown, foreign or malformed id → 404"
 		streams   = "At most 256 streams (503 too_many_streams)."
+		pairing   = "POST /pair … {code} → {token, origins, project} once, within ten minutes, else 403"
+		freshLink = "POST /pair/new … a fresh pairing link (token)"
+		pairPages = "the worker asks the user to confirm in extension UI …, never in the page, posts the code to that same origin's /pair"
 	)
 	ext := "chrome-extension://" + server.ExtensionID
 	design := func(body string) Call { return at.post("/design", body) }
@@ -131,6 +135,21 @@ func badHTTP(at Target) []badInput {
 		{quote: undo, Call: at.post("/runs/"+at.Conflict+"/undo", ""), want: 409, code: "conflict", check: namesFile("a.css")},
 		{quote: "runs whose snapshots are gone answer 410", Call: at.post("/runs/"+at.Gone+"/undo", ""), want: 410, code: "gone"},
 		{quote: history, name: "path", Call: at.get("/history/..%2f..%2fetc%2fpasswd?provider=anthropic"), want: 404, code: "not_found"},
+		{quote: pairing, name: "unknown code", Call: at.pair(`{"code":"AAAAAAAAAAAAAAAAAAAAAA"}`), want: 403, code: "pair_refused", check: fixHas("slidewrite pair")},
+		{quote: pairing, name: "the token is no code", Call: at.pair(`{"code":"` + at.Token + `"}`), want: 403, code: "pair_refused"},
+		{quote: pairing, name: "used code", Call: at.pair(""), spend: true, want: 403, code: "pair_refused", check: errorHas("used already")},
+		{quote: pairing, name: "no code", Call: at.pair(`{}`), want: 400, code: "bad_request", check: errorHas("code")},
+		{quote: pairing, name: "a code of a wrong type", Call: at.pair(`{"code":7}`), want: 400, code: "bad_request", check: errorHas("code")},
+		{quote: pairing, name: "not an object", Call: at.pair(`["code"]`), want: 400, code: "bad_request", check: errorHas("body")},
+		{quote: pairing, name: "form", Call: at.pair("code=x").with("Content-Type", "application/x-www-form-urlencoded"), want: 415, code: "unsupported_media"},
+		{quote: pairing, name: "too long", Call: at.pair(`{"code":"` + strings.Repeat("A", 4<<10) + `"}`), want: 413, code: "too_large"},
+		{quote: pairing, name: "rebound name", Call: at.pair(`{"code":"x"}`).atHost("evil.test"), want: 403, code: "bad_host"},
+		{quote: pairing, name: "page in a frame", Call: at.get("/pair").with("Sec-Fetch-Site", "cross-site").with("Sec-Fetch-Mode", "navigate").with("Sec-Fetch-Dest", "iframe"), want: 403, code: "bad_origin"},
+		{quote: pairPages, name: "web page", Call: at.pair(`{"code":"x"}`).with("Origin", "http://localhost:9999"), want: 403, code: "bad_origin"},
+		{quote: pairPages, name: "the shim's own page", Call: at.pair(`{"code":"x"}`).with("Origin", at.URL), want: 403, code: "bad_origin"},
+		{quote: pairPages, name: "other extension", Call: at.pair(`{"code":"x"}`).with("Origin", "chrome-extension://abcdefghijklmnopabcdefghijklmnop"), want: 403, code: "bad_origin"},
+		{quote: freshLink, name: "no token", Call: at.post("/pair/new", "{}").with("Authorization", ""), want: 401, code: "unauthorized"},
+		{quote: freshLink, name: "form", Call: at.post("/pair/new", "a=b").with("Content-Type", "text/plain"), want: 415, code: "unsupported_media"},
 		{quote: streams, Call: at.get("/runs/" + at.Ended + "/events"), before: Target.fill, want: 503, code: "too_many_streams"},
 	}
 }
@@ -215,6 +234,9 @@ func BadInput(t *testing.T, at Target) {
 				if row.before != nil {
 					defer row.before(at, t)()
 				}
+				if row.spend {
+					row.Body = at.spent(t)
+				}
 				row.try(t, at)
 				if t.Failed() {
 					t.Logf("the sentence: %s", row.quote)
@@ -254,6 +276,22 @@ func (at Target) get(path string) Call {
 
 func (at Target) post(path, body string) Call {
 	return Call{Method: "POST", Path: path, Body: body, Header: map[string]string{"Authorization": "Bearer " + at.Token, "Content-Type": "application/json"}}
+}
+
+// pair is what the extension sends to pair; it has no token yet.
+func (at Target) pair(body string) Call {
+	return Call{Method: "POST", Path: "/pair", Body: body, Header: map[string]string{"Content-Type": "application/json", "Origin": "chrome-extension://" + server.ExtensionID}}
+}
+
+// spent makes a code, uses it up and returns it as a body.
+func (at Target) spent(t *testing.T) string {
+	a := Do(t, at.URL, at.post("/pair/new", ""))
+	_, code, _ := strings.Cut(strings.Trim(a.Body, "{}\"\n"), "#")
+	body := `{"code":"` + code + `"}`
+	if a := Do(t, at.URL, at.pair(body)); a.Status != 200 {
+		t.Fatalf("a fresh code: %d %s", a.Status, a.Body)
+	}
+	return body
 }
 
 // head is the head of a raw request, open for more headers.
