@@ -72,8 +72,9 @@ var chromium = sync.OnceValue(func() string {
 	return ""
 })
 
-// Start starts a browser. Without Chromium the test is skipped.
-func Start(t testing.TB) *Browser {
+// Start starts a browser; more are flags as name, value. Without Chromium the
+// test is skipped.
+func Start(t testing.TB, more ...string) *Browser {
 	t.Helper()
 	if chromium() == "" {
 		Need(t, "Chromium is not installed")
@@ -90,6 +91,9 @@ func Start(t testing.TB) *Browser {
 	}
 	for name, value := range flags {
 		opts = append(opts, chromedp.Flag(name, value))
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		opts = append(opts, chromedp.Flag(more[i], more[i+1]))
 	}
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,8 +36,9 @@ type Page struct {
 // trouble is what went wrong in a page by itself: exceptions and rejections
 // that nobody caught, errors on its console.
 type trouble struct {
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	said     []string
+	expected string
 }
 
 func (tr *trouble) listen(ev any) {
@@ -67,13 +69,22 @@ func (tr *trouble) listen(ev any) {
 	tr.said = append(tr.said, text)
 }
 
-// take returns what was said, once.
+// take returns what was said, once, but for what a test expects.
 func (tr *trouble) take() []string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	said := tr.said
+	said := slices.DeleteFunc(tr.said, func(text string) bool {
+		return tr.expected != "" && strings.Contains(text, tr.expected)
+	})
 	tr.said = nil
 	return said
+}
+
+// Expect names a part of what the page may say on its console.
+func (p *Page) Expect(part string) {
+	p.trouble.mu.Lock()
+	defer p.trouble.mu.Unlock()
+	p.trouble.expected = part
 }
 
 func exceptionText(d *runtime.ExceptionDetails) string {
