@@ -1,0 +1,463 @@
+// Runs in: side panel. Markdown as it streams in: each line is read once, when
+// it is whole, and becomes nodes at the open end of the document; what was
+// built before is never touched again. The line that is still being written is
+// shown too, and taken back when more of it has come.
+//
+// The blocks of CommonMark that agents use, and tables. Indented code is not
+// among them: agents indent for lists.
+
+import { button, el } from "../lib/dom.js";
+import { inline } from "./inline.js";
+
+/** @typedef {import("./inline.js").Links} Links */
+/** @typedef {{links: Links, copy: (text: string) => void}} Options */
+
+/** @typedef {{type: "root" | "quote", node: HTMLElement}} Box */
+/** @typedef {{type: "list", node: HTMLElement, ordered: boolean}} List */
+/** An item's text begins `indent` columns in, its mark stands at `mark`. @typedef {{type: "item", node: HTMLElement, indent: number, mark: number}} ListItem */
+/** @typedef {Box | List | ListItem} Container */
+
+/** `drawn` characters of it are drawn for good, `rest` are the nodes behind them. @typedef {{type: "text", node: HTMLElement, lines: string[], drawn: number, rest: ChildNode[]}} Paragraph */
+/** @typedef {{type: "fence", text: Text, close: RegExp, indent: number}} Fence */
+/** @typedef {{type: "table", body: HTMLElement, aligns: string[]}} Table */
+/** @typedef {Paragraph | Fence | Table} Leaf */
+
+const patterns = {
+  fence: /^(\s*)(`{3,}|~{3,})([^`]*)$/,
+  heading: /^\s{0,3}(#{1,6})(?=\s|$)/,
+  rule: /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/,
+  underline: /^\s{0,3}(={2,}|-{3,})\s*$/,
+  quote: /^\s*>\s?/,
+  item: /^(\s*)([-*+]|(\d{1,9})[.)])(\s+|$)/,
+  /** What begins so is text, whatever follows. */
+  words: /^(?:[^\s|:=\-*_`~#>+\d]|[*_]{1,3}[^\s*_]|`{1,2}[^`]|\d{1,9}[^\d.)])/,
+  delimiterRow: /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/,
+};
+
+/** In characters: no longer line is taken for a table's row; of longer text only the end is drawn again. */
+const longest = { row: 2_000, piece: 2_000 };
+
+export class Markdown {
+  /** @type {Container[]} from the root to the innermost that is open; replaced, never changed */
+  #stack;
+  /** @type {Leaf | null} */
+  #leaf = null;
+  #text = "";
+  /** Up to here whole lines have been read. */
+  #read = 0;
+  /** @type {Set<Paragraph>} whose text is to be drawn */
+  #dirty = new Set();
+  /** @type {(() => void)[] | null} how to take the unfinished line back; null while whole ones are read */
+  #log = null;
+  /** @type {(() => void) | null} */
+  #takeBack = null;
+  /** @type {{paragraph: Paragraph, from: number} | null} the paragraph that the unfinished line stands in for good, and where in the text it begins */
+  #growing = null;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Options} options
+   */
+  constructor(root, options) {
+    this.root = root;
+    this.options = options;
+    this.#stack = [{ type: "root", node: root }];
+  }
+
+  /**
+   * Shows this text. What was shown before must be its beginning, else all is
+   * built anew.
+   * @param {string} text
+   * @param {boolean} [ended] nothing comes behind it
+   */
+  update(text, ended = false) {
+    if (text.length < this.#text.length || !text.startsWith(this.#text.slice(-64), Math.max(0, this.#text.length - 64))) this.#reset();
+    this.#text = text;
+    if (!this.#grow(text)) {
+      this.#takeBack?.();
+      this.#takeBack = null;
+    }
+    for (let end = text.indexOf("\n", this.#read); end >= 0; end = text.indexOf("\n", this.#read)) {
+      const line = text.slice(this.#read, end);
+      this.#read = end + 1;
+      this.#line(line);
+    }
+    const rest = this.#growing ? "" : text.slice(this.#read);
+    if (rest && ended) {
+      this.#read = text.length;
+      this.#line(rest);
+    } else if (rest) {
+      this.#unfinished(rest);
+    }
+    for (const paragraph of this.#dirty) draw(paragraph, this.options.links);
+    this.#dirty.clear();
+  }
+
+  /**
+   * A line that can only be more of a paragraph is not taken back: it grows.
+   * @param {string} text
+   * @returns {boolean} whether there was one
+   */
+  #grow(text) {
+    if (!this.#growing) return false;
+    const { paragraph, from } = this.#growing;
+    const end = text.indexOf("\n", this.#read);
+    paragraph.lines[paragraph.lines.length - 1] = text.slice(from, end < 0 ? undefined : end).replace(/\r$/, "");
+    this.#dirty.add(paragraph);
+    if (end >= 0) {
+      this.#read = end + 1;
+      this.#growing = null;
+      this.#takeBack = null;
+    }
+    return true;
+  }
+
+  #reset() {
+    this.#stack = [{ type: "root", node: this.root }];
+    this.#leaf = null;
+    this.#text = "";
+    this.#read = 0;
+    this.#takeBack = null;
+    this.#growing = null;
+    this.root.replaceChildren();
+  }
+
+  /** Shows a line that may go on. @param {string} line */
+  #unfinished(line) {
+    // The dashes under a table's head are not worth a look.
+    if (this.#leaf?.type === "text" && /^[\s|:-]+$/.test(line) && this.#leaf.lines.at(-1)?.includes("|")) return;
+    const stack = this.#stack;
+    const leaf = this.#leaf;
+    /** @type {(() => void)[]} */
+    const log = this.#log = [];
+    this.#line(line);
+    this.#log = null;
+    const words = this.#leaf?.type === "text" ? this.#leaf.lines.at(-1) : "";
+    if (this.#leaf?.type === "text" && words && patterns.words.test(words) && line.endsWith(words)) {
+      this.#growing = { paragraph: this.#leaf, from: this.#text.length - words.length };
+    }
+    this.#takeBack = () => {
+      for (const back of log.reverse()) back();
+      this.#stack = stack;
+      this.#leaf = leaf;
+    };
+  }
+
+  /** @param {string} raw */
+  #line(raw) {
+    let rest = raw.replace(/\r$/, "").replace(/^[\t ]+/, (space) => space.replaceAll("\t", "    "));
+    let matched = 1;
+    for (; matched < this.#stack.length; matched++) {
+      const inner = continued(this.#stack[matched], rest);
+      if (inner === null) break;
+      rest = inner;
+    }
+    const leaf = this.#leaf;
+    const whole = matched === this.#stack.length;
+    if (leaf?.type === "fence") {
+      if (whole) return this.#code(leaf, rest);
+      if (rest.trim() === "") return this.#code(leaf, ""); // a blank line belongs to an unfinished list
+    }
+    const blank = rest.trim() === "";
+    if (!whole && leaf?.type === "text" && !blank && !begins(rest)) return this.#more(leaf, rest); // a lazy line
+    if (!whole) {
+      this.#stack = this.#stack.slice(0, matched);
+      this.#leaf = null;
+    }
+    this.#block(rest);
+  }
+
+  /** Reads what a line holds inside its containers. @param {string} line */
+  #block(line) {
+    let rest = line;
+    for (;;) {
+      if (rest.trim() === "") {
+        this.#leaf = null;
+        return;
+      }
+      if (this.#rows(rest) || this.#fence(rest) || this.#heading(rest)) return;
+      const quote = patterns.quote.exec(rest);
+      if (quote) {
+        this.#open({ type: "quote", node: el("blockquote", null) });
+        rest = rest.slice(quote[0].length);
+        continue;
+      }
+      const item = patterns.item.exec(rest);
+      if (item && !(this.#leaf?.type === "text" && (rest.trim() === item[2] || (item[3] && Number(item[3]) !== 1)))) {
+        rest = this.#item(rest, item);
+        continue;
+      }
+      return this.#words(rest);
+    }
+  }
+
+  /** @param {string} text */
+  #words(text) {
+    if (this.#leaf?.type === "text") return this.#more(this.#leaf, text);
+    const paragraph = words(el("p", { dir: "auto" }));
+    this.#attach(paragraph.node);
+    this.#leaf = paragraph;
+    this.#more(paragraph, text);
+  }
+
+  /** @param {Paragraph} paragraph @param {string} text */
+  #more(paragraph, text) {
+    paragraph.lines.push(text.trimStart());
+    this.#dirty.add(paragraph);
+    this.#log?.push(() => {
+      paragraph.lines.pop();
+      this.#dirty.add(paragraph);
+    });
+  }
+
+  /** A heading or a rule. @param {string} line @returns {boolean} */
+  #heading(line) {
+    const leaf = this.#leaf;
+    const under = leaf?.type === "text" && patterns.underline.exec(line);
+    if (leaf?.type === "text" && under) {
+      const heading = title(under[1][0] === "=" ? 1 : 2);
+      this.#replace(leaf, heading);
+      this.#dirty.add(words(heading, ...leaf.lines));
+      this.#leaf = null;
+      return true;
+    }
+    const m = patterns.heading.exec(line);
+    if (m) {
+      const heading = title(m[1].length);
+      this.#attach(heading);
+      this.#dirty.add(words(heading, line.slice(m[0].length).trim().replace(/(^|\s)#+$/, "")));
+      this.#leaf = null;
+      return true;
+    }
+    if (!patterns.rule.test(line)) return false;
+    this.#attach(el("hr", null));
+    this.#leaf = null;
+    return true;
+  }
+
+  /** A list item; returns what stands in it. @param {string} line @param {RegExpExecArray} m */
+  #item(line, m) {
+    const [all, before, mark, number, after] = m;
+    const ordered = number !== undefined;
+    let list = this.#stack[this.#stack.length - 1];
+    if (list.type !== "list" || list.ordered !== ordered) {
+      list = { type: "list", ordered, node: el(ordered ? "ol" : "ul", ordered && Number(number) !== 1 ? { start: Number(number) } : null) };
+      this.#open(list);
+    }
+    const space = after.length > 4 || after === "" ? 1 : after.length;
+    const node = el("li", { dir: "auto" });
+    this.#open({ type: "item", node, indent: before.length + mark.length + space, mark: before.length });
+    return line.slice(Math.min(all.length, before.length + mark.length + space));
+  }
+
+  /** A fence that begins. @param {string} line @returns {boolean} */
+  #fence(line) {
+    const m = patterns.fence.exec(line);
+    if (!m) return false;
+    const language = /^[\w+#.-]{1,30}/.exec(m[3].trim())?.[0] ?? "";
+    const text = document.createTextNode("");
+    const name = language ? `Code, ${language}` : "Code";
+    this.#attach(el("div", { class: "code" },
+      el("div", { class: "code-head" }, el("span", { class: "code-language" }, language || "code"),
+        button({ label: "Copy the code", icon: "copy", class: "button quiet icon small" }, () => this.options.copy(text.data))),
+      el("pre", { tabindex: "0", role: "group", "aria-label": name, dir: "ltr" }, el("code", null, text))));
+    this.#leaf = { type: "fence", text, indent: m[1].length, close: new RegExp(`^\\s*${m[2][0]}{${m[2].length},}\\s*$`) };
+    return true;
+  }
+
+  /** A line in a fence, or the end of it. @param {Fence} fence @param {string} line */
+  #code(fence, line) {
+    if (fence.close.test(line)) {
+      this.#leaf = null;
+      return;
+    }
+    // While it may still become the end, it is not shown.
+    if (this.#log && /^\s*[`~]+$/.test(line)) return;
+    const indent = Math.min(fence.indent, line.length - line.trimStart().length);
+    const at = fence.text.length;
+    fence.text.appendData((at > 0 ? "\n" : "") + line.slice(indent));
+    this.#log?.push(() => fence.text.deleteData(at, fence.text.length - at));
+  }
+
+  /** A line of a table, or the one that makes a paragraph's last line its head. @param {string} line @returns {boolean} */
+  #rows(line) {
+    const leaf = this.#leaf;
+    if (leaf?.type === "table") {
+      if (begins(line)) {
+        this.#leaf = null;
+        return false;
+      }
+      const row = tableRow("td", cells(line), leaf.aligns, this.options.links);
+      leaf.body.append(row);
+      this.#log?.push(() => row.remove());
+      return true;
+    }
+    const head = leaf?.type === "text" ? leaf.lines.at(-1) : undefined;
+    if (leaf?.type !== "text" || head === undefined || line.length > longest.row || !(head.includes("|") || line.includes("|")) || !patterns.delimiterRow.test(line)) return false;
+    const names = cells(head);
+    const marks = cells(line);
+    if (names.length !== marks.length) return false;
+    const aligns = marks.map((mark) => (mark.endsWith(":") ? (mark.startsWith(":") ? "center" : "end") : ""));
+    const body = el("tbody", null);
+    const table = el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" },
+      el("table", null, el("thead", null, tableRow("th", names, aligns, this.options.links)), body));
+    if (leaf.lines.length === 1) {
+      this.#replace(leaf, table);
+    } else {
+      leaf.lines.pop();
+      this.#dirty.add(leaf);
+      this.#log?.push(() => {
+        leaf.lines.push(head);
+        this.#dirty.add(leaf);
+      });
+      this.#attach(table);
+    }
+    this.#leaf = { type: "table", body, aligns };
+    return true;
+  }
+
+  /** Puts a block at the open end; a list that is open there ends. @param {HTMLElement} node */
+  #attach(node) {
+    const top = this.#stack[this.#stack.length - 1];
+    if (top.type === "list") this.#stack = this.#stack.slice(0, -1);
+    this.#stack[this.#stack.length - 1].node.append(node);
+    this.#log?.push(() => node.remove());
+  }
+
+  /** @param {Container} container */
+  #open(container) {
+    this.#leaf = null;
+    const top = this.#stack[this.#stack.length - 1];
+    if (container.type === "item") {
+      top.node.append(container.node);
+      this.#log?.push(() => container.node.remove());
+    } else {
+      this.#attach(container.node);
+    }
+    this.#stack = [...this.#stack, container];
+  }
+
+  /** Something else stands where a paragraph stood. @param {Paragraph} old @param {HTMLElement} made */
+  #replace(old, made) {
+    old.node.replaceWith(made);
+    this.#dirty.delete(old);
+    this.#log?.push(() => {
+      made.replaceWith(old.node);
+      this.#dirty.add(old);
+    });
+  }
+}
+
+/** @param {HTMLElement} node @param {...string} lines @returns {Paragraph} */
+function words(node, ...lines) {
+  return { type: "text", node, lines, drawn: 0, rest: [] };
+}
+
+/**
+ * Draws a paragraph's text. A very long one is drawn in pieces, each once and
+ * a block of its own, which keeps what the browser lays out anew small;
+ * emphasis does not reach from one piece into the next.
+ * @param {Paragraph} paragraph
+ * @param {Links} links
+ */
+function draw(paragraph, links) {
+  const text = paragraph.lines.join("\n");
+  if (text.length < paragraph.drawn) {
+    paragraph.node.replaceChildren();
+    paragraph.drawn = 0;
+  }
+  for (const node of paragraph.rest) node.remove();
+  while (text.length - paragraph.drawn > longest.piece) {
+    const cut = cutBefore(text, paragraph.drawn, paragraph.drawn + longest.piece);
+    paragraph.node.append(el("div", null, inline(text.slice(paragraph.drawn, cut), links)));
+    paragraph.drawn = cut;
+  }
+  const rest = inline(text.slice(paragraph.drawn), links);
+  paragraph.rest = paragraph.drawn > 0 ? [el("div", null, rest)] : [...rest.childNodes];
+  paragraph.node.append(...paragraph.rest);
+}
+
+/**
+ * The best place to cut a text between two positions: behind a sentence, a
+ * word, or right at the end.
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ */
+function cutBefore(text, from, to) {
+  const half = (from + to) / 2;
+  for (const between of [". ", " "]) {
+    const at = text.lastIndexOf(between, to - between.length);
+    if (at > half) return at + between.length;
+  }
+  return to;
+}
+
+/**
+ * What a line holds inside a container that goes on with it; null: it does not.
+ * @param {Container} container
+ * @param {string} line
+ * @returns {string | null}
+ */
+function continued(container, line) {
+  switch (container.type) {
+    case "root": case "list": return line;
+    case "quote": {
+      const m = patterns.quote.exec(line);
+      return m && line.slice(m[0].length);
+    }
+    case "item": {
+      const space = line.length - line.trimStart().length;
+      if (space === line.length) return "";
+      if (space >= container.indent) return line.slice(container.indent);
+      // Agents indent lists in lists by two, whatever the width of the mark.
+      return space >= container.mark + 2 && patterns.item.test(line) ? line.slice(space) : null;
+    }
+  }
+}
+
+/** Whether a line cannot be the next one of a paragraph. @param {string} line */
+function begins(line) {
+  return patterns.fence.test(line) || patterns.heading.test(line) || patterns.rule.test(line) || patterns.quote.test(line) || patterns.item.test(line);
+}
+
+/**
+ * Headings look their level and are all read as one level: an answer is one
+ * section of the panel, and agents skip levels.
+ * @param {number} level
+ */
+function title(level) {
+  return el("div", { class: `heading heading-${Math.min(level, 4)}`, role: "heading", "aria-level": "3", dir: "auto" });
+}
+
+/**
+ * The cells of a row; a | that is escaped or in a code span is text.
+ * @param {string} line
+ * @returns {string[]}
+ */
+function cells(line) {
+  const row = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  /** @type {string[]} */
+  const found = [];
+  let from = 0;
+  let code = false;
+  for (let i = 0; i <= row.length; i++) {
+    if (row[i] === "`") code = !code && row.includes("`", i + 1);
+    if (i === row.length || (row[i] === "|" && !code && row[i - 1] !== "\\")) {
+      found.push(row.slice(from, i).trim().replaceAll("\\|", "|"));
+      from = i + 1;
+    }
+  }
+  return found;
+}
+
+/**
+ * @param {"th" | "td"} tag
+ * @param {string[]} texts
+ * @param {string[]} aligns one per column
+ * @param {Links} links
+ */
+function tableRow(tag, texts, aligns, links) {
+  return el("tr", null, aligns.map((align, i) =>
+    el(tag, { dir: "auto", scope: tag === "th" ? "col" : null, class: align ? `align-${align}` : null }, inline(texts[i] ?? "", links))));
+}

@@ -1,0 +1,307 @@
+// Runs in: side panel. What a chat is, and how each event changes it. Pure:
+// every function returns a new chat and leaves the old one as it was, so a
+// view can tell by identity what has changed.
+//
+// Order: `ask` puts the user's words in, `receive` what the shim says of the
+// run, up to `done`. A session of the history goes through `reduce` alone.
+
+/** @typedef {import("../lib/events.js").WireEvent} WireEvent */
+/** @typedef {import("../lib/events.js").Usage} Usage */
+/** @typedef {import("../lib/events.js").ChangedFile} ChangedFile */
+/** @typedef {import("../lib/shim.js").Numbered} Numbered */
+
+/**
+ * A capture as a bubble shows it: no pictures but a small one.
+ * @typedef {{label: string, text: string, thumb: string, pasted: boolean}} ChipView
+ */
+
+/** @typedef {{kind: "user", key: number, text: string, chips: ChipView[]}} UserItem */
+/** @typedef {{kind: "text", key: number, text: string, messageId: string}} TextItem */
+/** @typedef {{kind: "thinking", key: number, text: string, messageId: string}} ThinkingItem */
+/**
+ * One tool call. `edit`: of the agent's edit tool, and detail is the path.
+ * @typedef {{id: string, parentId: string, tool: string, detail: string, edit: boolean, result: StepResult | null}} Step
+ */
+/** @typedef {{text: string, isError: boolean, truncated: boolean}} StepResult */
+/** @typedef {{kind: "steps", key: number, steps: Step[]}} StepsItem */
+/** @typedef {{kind: "note", key: number, message: string, level: string, code: string, resetsAt: string}} NoteItem */
+/** @typedef {{kind: "stopped", key: number, by: string}} StoppedItem */
+/** @typedef {{kind: "error", key: number, message: string, code: string, fix: string, resetsAt: string, busy: Busy | null}} ErrorItem */
+/** What holds the repository. @typedef {{id: string, prompt: string, startedAt: string}} Busy */
+/** @typedef {{sha: string, count: number, hooksSkipped: boolean}} Commit */
+/**
+ * What an undo came to; `files` are in the way of one that failed. `by` is the
+ * run that undid, which can be undone itself.
+ * @typedef {{state: "undone" | "refused", by: string, sha: string, message: string, fix: string, files: string[]}} UndoView
+ */
+/**
+ * @typedef {object} ChangeItem
+ * @property {"change"} kind
+ * @property {number} key
+ * @property {string} runId "" when it is not known, as in a session's replay
+ * @property {ChangedFile[]} files
+ * @property {number} added
+ * @property {number} removed
+ * @property {Commit | null} commit
+ * @property {{message: string, fix: string} | null} commitError
+ * @property {UndoView | null} undo
+ */
+/**
+ * @typedef {object} StatsItem
+ * @property {"stats"} kind
+ * @property {number} key
+ * @property {boolean} isError
+ * @property {number} numTurns
+ * @property {number} durationMs
+ * @property {number} totalCostUsd
+ * @property {Usage | null} usage
+ */
+/** @typedef {{kind: "image", key: number, state: string, mimeType: string, bytes: number}} ImageItem */
+/** @typedef {{kind: "divider", key: number, text: string}} DividerItem */
+/**
+ * @typedef {UserItem | TextItem | ThinkingItem | StepsItem | NoteItem | StoppedItem | ErrorItem | ChangeItem
+ *   | StatsItem | ImageItem | DividerItem} Item
+ */
+
+/**
+ * The run that is going on.
+ * @typedef {object} Run
+ * @property {string} id "" before the agent has told
+ * @property {number} lastId of the last event received
+ * @property {string} prompt
+ * @property {string} provider
+ * @property {string} model
+ * @property {number} startedAt ms since 1970
+ * @property {boolean} stopping the user has asked for it
+ * @property {Usage | null} usage
+ */
+
+/**
+ * @typedef {object} Chat
+ * @property {Item[]} items
+ * @property {number} next the key of the next item
+ * @property {Run | null} run
+ * @property {{id: string, provider: string} | null} session to go on with
+ * @property {Outcome} outcome how the last run ended
+ */
+/** @typedef {"" | "done" | "failed" | "stopped"} Outcome */
+
+/** @returns {Chat} */
+export function emptyChat() {
+  return { items: [], next: 1, run: null, session: null, outcome: "" };
+}
+
+/**
+ * The user's words, and the run they begin.
+ * @param {Chat} chat
+ * @param {{text: string, chips?: ChipView[], provider: string, now: number}} asked
+ * @returns {Chat}
+ */
+export function ask(chat, { text, chips = [], provider, now }) {
+  const run = { id: "", lastId: 0, prompt: text, provider, model: "", startedAt: now, stopping: false, usage: null };
+  return { ...add(chat, { kind: "user", text, chips }), run, outcome: "" };
+}
+
+/**
+ * An event of the run, with its number; one that was received before changes
+ * nothing.
+ * @param {Chat} chat
+ * @param {Numbered} numbered
+ * @returns {Chat}
+ */
+export function receive(chat, { id, event }) {
+  if (!chat.run || id <= chat.run.lastId) return chat;
+  const after = reduce(chat, event);
+  return after.run ? { ...after, run: { ...after.run, lastId: id } } : after;
+}
+
+/**
+ * The run was refused or lost: it ends with an error that no event told.
+ * @param {Chat} chat
+ * @param {{message: string, code: string, fix?: string, busy?: Busy | null}} error
+ * @returns {Chat}
+ */
+export function fail(chat, { message, code, fix = "", busy = null }) {
+  return { ...add(chat, { kind: "error", message, code, fix, resetsAt: "", busy }), run: null, outcome: "failed" };
+}
+
+/** A note of the panel's own. @param {Chat} chat @param {string} message @returns {Chat} */
+export function say(chat, message) {
+  return add(chat, { kind: "note", message, level: "info", code: "", resetsAt: "" });
+}
+
+/** @param {Chat} chat @returns {Chat} */
+export function stopping(chat) {
+  return chat.run ? { ...chat, run: { ...chat.run, stopping: true } } : chat;
+}
+
+/**
+ * A line across the chat; what follows is a new session.
+ * @param {Chat} chat
+ * @param {string} text
+ * @returns {Chat}
+ */
+export function divide(chat, text) {
+  const last = chat.items.at(-1);
+  const ended = { ...chat, session: null, outcome: /** @type {Outcome} */ ("") };
+  if (!last) return ended;
+  if (last.kind === "divider") return { ...ended, items: [...chat.items.slice(0, -1), { ...last, text }] };
+  return add(ended, { kind: "divider", text });
+}
+
+/**
+ * What an undo of that run came to.
+ * @param {Chat} chat
+ * @param {string} runId
+ * @param {UndoView | null} undo
+ * @returns {Chat}
+ */
+export function undone(chat, runId, undo) {
+  return { ...chat, items: chat.items.map((item) => (item.kind === "change" && item.runId === runId ? { ...item, undo } : item)) };
+}
+
+/**
+ * @param {Chat} chat
+ * @param {WireEvent} event
+ * @returns {Chat}
+ */
+export function reduce(chat, event) {
+  const change = Object.hasOwn(reducers, event.type) ? reducers[event.type] : null;
+  return change ? change(chat, event) : chat;
+}
+
+/**
+ * One function per event type; whatever is not here changes nothing.
+ * @type {Record<string, (chat: Chat, event: any) => Chat>}
+ */
+const reducers = {
+  start(chat, { sessionId, model, runId, provider }) {
+    const run = chat.run && { ...chat.run, id: runId ?? "", model: model ?? "", provider: provider ?? chat.run.provider };
+    return { ...chat, run, session: sessionId ? { id: sessionId, provider: provider ?? "" } : chat.session };
+  },
+
+  delta: (chat, event) => grow(chat, "text", event),
+  thinking_delta: (chat, event) => grow(chat, "thinking", event),
+
+  delta_reset(chat, { messageId }) {
+    const from = lastIndex(chat.items, (item) => item.kind === "user") + 1;
+    return { ...chat, items: chat.items.filter((item, i) => i < from || item.kind !== "text" || item.messageId !== messageId) };
+  },
+
+  usage(chat, { inputTokens, outputTokens, cacheReadTokens, cacheCreationTokens, thinkingTokens }) {
+    if (!chat.run) return chat;
+    return { ...chat, run: { ...chat.run, usage: { inputTokens, outputTokens, cacheReadTokens, cacheCreationTokens, thinkingTokens } } };
+  },
+
+  tool: (chat, { tool, detail, id, parentId }) => step(chat, { id, parentId: parentId ?? "", tool, detail: detail ?? "", edit: false, result: null }),
+  file_edit: (chat, { tool, path, id, parentId }) => step(chat, { id, parentId: parentId ?? "", tool, detail: path ?? "", edit: true, result: null }),
+
+  tool_result(chat, { id, text, isError, truncated }) {
+    for (let i = chat.items.length - 1; i >= 0; i--) {
+      const item = chat.items[i];
+      if (item.kind === "user") break;
+      if (item.kind !== "steps") continue;
+      const at = lastIndex(item.steps, (one) => one.id === id);
+      if (at < 0) continue;
+      const result = { text: text ?? "", isError: Boolean(isError), truncated: Boolean(truncated) };
+      // One call may have touched several files: the last of them shows its output.
+      const steps = item.steps.with(at, { ...item.steps[at], result });
+      for (let n = at - 1; n >= 0 && steps[n].id === id; n--) steps[n] = { ...steps[n], result: { ...result, text: "" } };
+      return { ...chat, items: chat.items.with(i, { ...item, steps }) };
+    }
+    return chat;
+  },
+
+  result(chat, { isError, numTurns, durationMs, totalCostUsd, usage, result }) {
+    const said = typeof result === "string" && result.trim() !== "" && !isError ? add(chat, { kind: "text", text: result, messageId: "" }) : chat;
+    return add(said, { kind: "stats", isError: Boolean(isError), numTurns: numTurns ?? 0, durationMs: durationMs ?? 0, totalCostUsd: totalCostUsd ?? 0, usage: usage ?? null });
+  },
+
+  change(chat, { files, added, removed }) {
+    const item = { kind: "change", runId: chat.run?.id ?? "", files: files ?? [], added: added ?? 0, removed: removed ?? 0, commit: null, commitError: null, undo: null };
+    return add(chat, item, chat.items.at(-1)?.kind === "stats");
+  },
+
+  commit: (chat, { sha, count, hooksSkipped }) => settle(chat, { commit: { sha, count, hooksSkipped: Boolean(hooksSkipped) } }),
+  commit_error: (chat, { message, fix }) => settle(chat, { commitError: { message, fix: fix ?? "" } }),
+
+  image_status: (chat, { state }) => add(chat, { kind: "image", state, mimeType: "", bytes: 0 }),
+
+  image_generated(chat, { mimeType, bytes }) {
+    const at = chat.items.length - 1;
+    const image = { kind: "image", state: "generated", mimeType, bytes };
+    const last = chat.items[at];
+    return last?.kind === "image" ? { ...chat, items: chat.items.with(at, { ...last, state: "generated", mimeType, bytes }) } : add(chat, image);
+  },
+
+  note: (chat, { message, level, code, resetsAt }) => add(chat, { kind: "note", message, level: level ?? "info", code: code ?? "", resetsAt: resetsAt ?? "" }),
+  stopped: (chat, { by }) => ({ ...add(chat, { kind: "stopped", by }), outcome: "stopped" }),
+  error: (chat, { message, code, fix, resetsAt }) => ({
+    ...add(chat, { kind: "error", message, code: code ?? "internal", fix: fix ?? "", resetsAt: resetsAt ?? "", busy: null }), outcome: "failed",
+  }),
+  done: (chat) => ({ ...chat, run: null, outcome: chat.outcome || "done" }),
+  user: (chat, { text }) => add(chat, { kind: "user", text, chips: [] }),
+};
+
+/**
+ * @param {Chat} chat
+ * @param {any} item without its key
+ * @param {boolean} [beforeLast]
+ * @returns {Chat}
+ */
+function add(chat, item, beforeLast = false) {
+  const keyed = { ...item, key: chat.next };
+  const items = beforeLast ? chat.items.toSpliced(-1, 0, keyed) : [...chat.items, keyed];
+  return { ...chat, items, next: chat.next + 1 };
+}
+
+/**
+ * Text that continues what is being written, or begins anew.
+ * @param {Chat} chat
+ * @param {"text" | "thinking"} kind
+ * @param {{text: string, messageId: string}} event
+ * @returns {Chat}
+ */
+function grow(chat, kind, { text, messageId }) {
+  if (!text) return chat;
+  const at = chat.items.length - 1;
+  const last = chat.items[at];
+  if (last?.kind === kind && last.messageId === messageId) return { ...chat, items: chat.items.with(at, { ...last, text: last.text + text }) };
+  return add(chat, { kind, text, messageId });
+}
+
+/**
+ * A call joins the calls just before it.
+ * @param {Chat} chat
+ * @param {Step} one
+ * @returns {Chat}
+ */
+function step(chat, one) {
+  const at = chat.items.length - 1;
+  const last = chat.items[at];
+  if (last?.kind === "steps") return { ...chat, items: chat.items.with(at, { ...last, steps: [...last.steps, one] }) };
+  return add(chat, { kind: "steps", steps: [one] });
+}
+
+/**
+ * How the commit of the run's change went.
+ * @param {Chat} chat
+ * @param {Partial<ChangeItem>} how
+ * @returns {Chat}
+ */
+function settle(chat, how) {
+  const asked = lastIndex(chat.items, (item) => item.kind === "user");
+  const at = lastIndex(chat.items, (item) => item.kind === "change");
+  if (at > asked) return { ...chat, items: chat.items.with(at, /** @type {ChangeItem} */ ({ ...chat.items[at], ...how })) };
+  const item = { kind: "change", runId: chat.run?.id ?? "", files: [], added: 0, removed: 0, commit: null, commitError: null, undo: null, ...how };
+  return add(chat, item, chat.items.at(-1)?.kind === "stats");
+}
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {(one: T) => boolean} is
+ */
+function lastIndex(list, is) {
+  return list.findLastIndex(is);
+}
