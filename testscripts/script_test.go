@@ -26,6 +26,7 @@ import (
 	"github.com/slidewrite/slidewrite/fakeagents/fixtures"
 	"github.com/slidewrite/slidewrite/shim/cli"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
+	shimserver "github.com/slidewrite/slidewrite/shim/server"
 	"github.com/slidewrite/slidewrite/shim/state"
 )
 
@@ -53,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"checkout":  checkout,
 			"get":       get,
 			"post":      post,
+			"redeem":    redeem,
 			"shim-down": shimDown,
 			"shim-up":   shimUp,
 		},
@@ -329,13 +331,33 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	request(ts, neg, http.MethodGet, args[0], "")
 }
 
-func request(ts *testscript.TestScript, neg bool, method, path, body string) {
+// redeem FILE sends the code of the last pairing link in the file to the shim,
+// as the extension does, which has no token yet. The answer is stdout.
+func redeem(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: redeem file")
+	}
+	links := pairingLink.FindAllStringSubmatch(ts.ReadFile(args[0]), -1)
+	if len(links) == 0 {
+		ts.Fatalf("no pairing link in %s", args[0])
+	}
+	request(ts, neg, http.MethodPost, "/pair", `{"code":"`+links[len(links)-1][1]+`"}`, "Origin", "chrome-extension://"+shimserver.ExtensionID)
+}
+
+var pairingLink = regexp.MustCompile(`/pair#([\w-]{22})`)
+
+func request(ts *testscript.TestScript, neg bool, method, path, body string, header ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, ts.Getenv("SHIM")+path, bytes.NewReader([]byte(body)))
 	ts.Check(err)
-	req.Header.Set("Authorization", "Bearer "+ts.Getenv("TOKEN"))
 	req.Header.Set("Content-Type", "application/json")
+	if len(header) == 0 {
+		header = []string{"Authorization", "Bearer " + ts.Getenv("TOKEN")}
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
 	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()

@@ -81,7 +81,9 @@ func TestGreetingHasALineEach(t *testing.T) {
 	}{
 		{shim.Facts{Agents: two}, nil, "project agent agent connect stop"},
 		{shim.Facts{Agents: two, Git: git}, nil, "project  agent agent connect stop"},
-		{shim.Facts{Agents: two, Git: git}, beside, "project beside agent agent connect stop"},
+		{shim.Facts{Agents: two}, beside, "project beside agent agent connect stop"},
+		{shim.Facts{Agents: two, Git: git}, beside, "project  beside agents connect stop"},
+		{shim.Facts{Agents: append(two, two[0])}, nil, "project agent agent agent connect stop"},
 		{shim.Facts{Agents: append(two, two[0])}, beside, "project beside agents connect stop"},
 	} {
 		if got := strings.Join(names(greeting(c.facts, c.others, someLink)), " "); got != c.want {

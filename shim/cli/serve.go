@@ -111,31 +111,23 @@ func (a *app) line(name, format string, args ...any) {
 const greetingLines = 8
 
 // greeting is what a start prints behind version and address. Where there is
-// much to say, what belongs together shares a line.
+// much to say, the agents share a line.
 func greeting(facts shim.Facts, others []state.Shim, link string) []greetingLine {
+	lines := []greetingLine{{"project", project(facts.Project, facts.Git)}}
+	if facts.Git.Fix != "" {
+		lines = append(lines, greetingLine{"", facts.Git.Detail + ": " + facts.Git.Fix})
+	}
+	if len(others) > 0 {
+		lines = append(lines, greetingLine{"beside", alsoServes(others) + "; one run at a time in all of them"})
+	}
 	var agents []greetingLine
 	for _, p := range facts.Agents {
 		if p.Enabled {
 			agents = append(agents, greetingLine{"agent", agentLine(p)})
 		}
 	}
-	// Always there: version, address, project, how to connect, how to stop.
-	room := greetingLines - 5 - len(agents)
-	if len(others) > 0 {
-		room--
-	}
-	lines := []greetingLine{{"project", project(facts.Project, facts.Git)}}
-	if cure := facts.Git.Detail + ": " + facts.Git.Fix; facts.Git.Fix == "" {
-		// nothing has to be done
-	} else if room > 0 {
-		lines = append(lines, greetingLine{"", cure})
-	} else {
-		lines[0].text += "; " + cure
-	}
-	if len(others) > 0 {
-		lines = append(lines, greetingLine{"beside", alsoServes(others) + "; one run at a time in all of them"})
-	}
-	if room < 0 {
+	// Beside these: version and address before, how to connect and stop behind.
+	if 4+len(lines)+len(agents) > greetingLines {
 		agents = oneLineOf(agents)
 	}
 	return append(append(lines, agents...), greetingLine{"connect", link + " (once; slidewrite pair makes another)"}, greetingLine{"stop", "Ctrl-C"})
