@@ -52,6 +52,7 @@ const blocks = [
   ["a number is no list in a sentence", "in\n2024. was", "p(in\n2024. was)"],
   ["quotes", "> a\nlazy\n> - b\n\nc", "blockquote(p(a\nlazy)ul(li(p(b))))p(c)"],
   ["code", "```css\n.a { }\n\n```\n~~~\n```\n~~~\nx", "code[css](.a { }\n)code[code](```)p(x)"],
+  ["code that begins with a blank line", "```\n\na\n```", "code[code](\na)"],
   ["code without an end", "```\na\n<b>", "code[code](a\n<b>)"],
   ["HTML is text", "<b>x</b>\n<script>y</script>", "p(<b>x</b>\n<script>y</script>)"],
   ["a table", "| a | b |\n|---|:-:|\n| 1 | `x|y` |\n| 2 |\n\nend", "table(thead(tr(th(a)th(b)))tbody(tr(td(1)td(code(x|y)))tr(td(2)td())))p(end)"],
@@ -154,8 +155,9 @@ for (const [name, piece] of floods) {
     for (let i = 0; text.length < 60_000; i++) text += piece(i);
     const took = times(text.slice(0, 60_000), stage);
     const [first, last] = [middle(took.slice(10, 40)), middle(took.slice(-30))];
-    ok(last < 50, `the last updates take ${last} ms`);
     // A table's columns are as wide as their widest cell: all of it is laid out.
-    if (name !== "one table") ok(last < 8 * first + 4, `the first updates take ${first} ms, the last ones ${last} ms`);
+    if (name === "one table") return ok(last < 150, `the last updates take ${last} ms`);
+    ok(last < 50, `the last updates take ${last} ms`);
+    ok(last < 8 * first + 4, `the first updates take ${first} ms, the last ones ${last} ms`);
   });
 }

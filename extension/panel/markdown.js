@@ -18,7 +18,7 @@ import { inline } from "./inline.js";
 /** @typedef {Box | List | ListItem} Container */
 
 /** `drawn` characters of it are drawn for good, `rest` are the nodes behind them. @typedef {{type: "text", node: HTMLElement, lines: string[], drawn: number, rest: ChildNode[]}} Paragraph */
-/** @typedef {{type: "fence", text: Text, close: RegExp, indent: number}} Fence */
+/** Its text stands in pieces in `code`; `text` is the last one. @typedef {{type: "fence", code: HTMLElement, text: Text, close: RegExp, indent: number, begun: boolean}} Fence */
 /** @typedef {{type: "table", body: HTMLElement, aligns: string[]}} Table */
 /** @typedef {Paragraph | Fence | Table} Leaf */
 
@@ -256,12 +256,13 @@ export class Markdown {
     if (!m) return false;
     const language = /^[\w+#.-]{1,30}/.exec(m[3].trim())?.[0] ?? "";
     const text = document.createTextNode("");
+    const code = el("code", null, el("div", null, text));
     const name = language ? `Code, ${language}` : "Code";
     this.#attach(el("div", { class: "code" },
       el("div", { class: "code-head" }, el("span", { class: "code-language" }, language || "code"),
-        button({ label: "Copy the code", icon: "copy", class: "button quiet icon small" }, () => this.options.copy(text.data))),
-      el("pre", { tabindex: "0", role: "group", "aria-label": name, dir: "ltr" }, el("code", null, text))));
-    this.#leaf = { type: "fence", text, indent: m[1].length, close: new RegExp(`^\\s*${m[2][0]}{${m[2].length},}\\s*$`) };
+        button({ label: "Copy the code", icon: "copy", class: "button quiet icon small" }, () => this.options.copy([...code.children].map((piece) => piece.textContent).join("\n")))),
+      el("pre", { tabindex: "0", role: "group", "aria-label": name, dir: "ltr" }, code)));
+    this.#leaf = { type: "fence", code, text, begun: false, indent: m[1].length, close: new RegExp(`^\\s*${m[2][0]}{${m[2].length},}\\s*$`) };
     return true;
   }
 
@@ -274,9 +275,25 @@ export class Markdown {
     // While it may still become the end, it is not shown.
     if (this.#log && /^\s*[`~]+$/.test(line)) return;
     const indent = Math.min(fence.indent, line.length - line.trimStart().length);
-    const at = fence.text.length;
-    fence.text.appendData((at > 0 ? "\n" : "") + line.slice(indent));
-    this.#log?.push(() => fence.text.deleteData(at, fence.text.length - at));
+    const { text } = fence;
+    const at = text.length;
+    if (at > 2 * longest.piece) {
+      const piece = el("div", null, fence.text = document.createTextNode(line.slice(indent)));
+      fence.code.append(piece);
+      this.#log?.push(() => {
+        piece.remove();
+        fence.text = text;
+      });
+      return;
+    }
+    // A line feed stands before each line but the first; a blank first line is one, too.
+    text.appendData((fence.begun ? "\n" : "") + line.slice(indent));
+    const { begun } = fence;
+    fence.begun = true;
+    this.#log?.push(() => {
+      text.deleteData(at, text.length - at);
+      fence.begun = begun;
+    });
   }
 
   /** A line of a table, or the one that makes a paragraph's last line its head. @param {string} line @returns {boolean} */
