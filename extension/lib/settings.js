@@ -109,7 +109,8 @@ export function isLoopback(origin) {
 export function shimAddress(url) {
   const trimmed = url.trim();
   const u = parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : "http://" + trimmed);
-  if (u === null || (u.protocol !== "http:" && u.protocol !== "https:") || u.username !== "" || u.password !== "") return null;
+  // Chrome takes a space in a host for a part of its name.
+  if (u === null || /\s/.test(trimmed) || (u.protocol !== "http:" && u.protocol !== "https:") || u.username !== "" || u.password !== "") return null;
   return u.origin + u.pathname.replace(/\/+$/, "");
 }
 

@@ -2,6 +2,7 @@
 // pairing page (content script), settings. Asks the user whether to connect,
 // and only then hands the code in.
 
+import { command } from "../lib/command.js";
 import { button, el, fill } from "../lib/dom.js";
 import { addPairing, isLoopback, load, save } from "../lib/settings.js";
 import { clearRequest, loadRequest, pairOutcome, PairError, planGrant, redeem } from "../lib/pairing.js";
@@ -22,15 +23,6 @@ function show(...children) {
 
 /** @param {string} text */
 const heading = (text) => el("h1", { tabindex: "-1" }, text);
-
-/** @param {string} text */
-function command(text) {
-  const copy = button({ label: "Copy", class: "button quiet" }, async () => {
-    await navigator.clipboard.writeText(text);
-    fill(copy, "Copied");
-  });
-  return el("div", { class: "command" }, el("code", null, text), copy);
-}
 
 /** @param {import("../lib/pairing.js").PairRequest} request */
 function ask(request) {
@@ -79,6 +71,7 @@ function done(request, grant, plan) {
       ? el("p", { class: "muted" }, "Open your app, then click the Slide Write button in the toolbar.")
       : el("p", { class: "muted" }, `Open your app and click the Slide Write button in the toolbar: the panel will offer to use ${grant.project || request.shimUrl} for it.`),
     sites.length > 0 ? el("ul", { class: "sites" }, sites) : null,
+    plan.toAllow.length > 0 ? el("p", { class: "muted" }, "What is not on this computer works when you allow it.") : null,
     el("div", { class: "actions" }, button({ label: "Close", class: sites.length > 0 ? "button" : "button primary" }, () => window.close())),
   );
 }
