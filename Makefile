@@ -29,12 +29,15 @@ export GOFLAGS += -tags=nethttpomithttp2
 # Flags of every `go test` below, for example TESTFLAGS=-v.
 TESTFLAGS ?=
 
-.PHONY: build test check race offline golden bench soak demo conformance record help
+.PHONY: build test e2e-deps check race offline golden bench soak demo conformance record help
 
 build: ## build ./slidewrite, one static file
 	go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
 
-test: check race offline ## everything that must hold: checks, race detector, no network
+test: e2e-deps check race offline ## everything that must hold: checks, race detector, no network, browser
+
+e2e-deps: ## what the browser tests need: Chromium, and the sample app's modules
+	@./e2e/deps.sh
 
 # The browser tests run where Chromium is installed: on the other systems they
 # are left out, with the large library that drives it.
@@ -107,4 +110,4 @@ record: ## re-record fixtures: make record CLI=codex BIN=/path/to/it [RUN=regexp
 	go run ./cmd/slidewrite record --agent '$(CLI)' --bin '$(BIN)' --run '$(RUN)'
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14

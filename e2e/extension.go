@@ -37,7 +37,7 @@ func (b *Browser) LoadExtension() {
 func (b *Browser) worker() *Page {
 	b.T.Helper()
 	for _, p := range b.pages {
-		if p.worker && !p.reported {
+		if p.Name == "worker" && !p.reported {
 			return p
 		}
 	}
@@ -57,7 +57,7 @@ func (b *Browser) Worker() *Page {
 func (b *Browser) KillWorker() {
 	b.T.Helper()
 	for _, p := range b.pages {
-		if p.worker && !p.reported {
+		if p.Name == "worker" && !p.reported {
 			p.forget()
 		}
 	}
