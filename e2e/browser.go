@@ -103,7 +103,8 @@ func Start(t testing.TB, more ...string) *Browser {
 		free()
 		b.gone(dir)
 	})
-	b.Blank = b.attach(alloc, "first tab")
+	quiet := func(string, ...any) {} // what chromedp wonders about; what fails is returned
+	b.Blank = b.attach(alloc, "first tab", chromedp.WithErrorf(quiet))
 	b.ctx = b.Blank.ctx
 	return b
 }

@@ -151,6 +151,14 @@ func (b *Browser) Open(name, url string) *Page {
 	return p
 }
 
+// Pop attaches to a page of the extension that comes by itself.
+func (b *Browser) Pop(name, path string) *Page {
+	b.T.Helper()
+	p := b.attachTo(name, b.awaitTarget("page", extensionURL(path)).TargetID)
+	p.Await(`document.readyState === "complete"`)
+	return p
+}
+
 // Front brings a tab to the front.
 func (b *Browser) Front(tab *Page) {
 	b.T.Helper()

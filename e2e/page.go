@@ -266,3 +266,5 @@ func js(v any) string {
 	}
 	return string(data)
 }
+
+func has(text, part string) bool { return strings.Contains(text, part) }

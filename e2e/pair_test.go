@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/slidewrite/slidewrite/shim"
+)
+
+// TestPair: a link of the shim, a question of the extension, one click, and
+// the token is where it belongs and nowhere else.
+func TestPair(t *testing.T) {
+	s := Tell(t)
+	s.Play(green, shim.Config{Origins: []string{s.App.URL}})
+	page := s.B.Open("pairing page", s.link())
+	question := s.B.Pop("question", "pairing/confirm.html")
+	page.Await(`document.documentElement.dataset.slidewritePaired === "asking" && location.hash === ""`)
+	page.Shot("pair-page-asking")
+	question.There(Role("button", "Connect"))
+	question.Shot("pair-question")
+
+	question.Click(Role("button", "Connect"))
+	question.There(Role("heading", "Connected to cafe"))
+	question.Shot("pair-connected")
+	page.Await(`document.documentElement.dataset.slidewritePaired === "1"`)
+	page.Shot("pair-page-connected")
+
+	s.stored(question, s.App.URL)
+	for _, p := range []*Page{page, s.Tab} {
+		if html := Get[string](p, `document.documentElement.outerHTML + JSON.stringify({ ...localStorage })`); has(html, s.Token) {
+			t.Errorf("the %s has the token", p.Name)
+		}
+	}
+}
+
+// TestPairRefused: a link works once; the second time the user is told so, and
+// what to do.
+func TestPairRefused(t *testing.T) {
+	s := Tell(t)
+	s.Play(green, shim.Config{})
+	link := s.link()
+	s.B.Open("first page", link)
+	s.B.Pop("question", "pairing/confirm.html").Click(Role("button", "Connect"))
+	s.B.pages[len(s.B.pages)-1].There(Role("heading", "Connected to cafe"))
+
+	page := s.B.Open("second page", link)
+	question := s.B.Pop("second question", "pairing/confirm.html")
+	question.Click(Role("button", "Connect"))
+	question.There(Role("heading", "Not connected"))
+	question.Await(`document.body.innerText.includes("slidewrite pair")`)
+	question.Shot("pair-refused")
+	page.Await(`document.documentElement.dataset.slidewritePaired === "refused"`)
+	page.Shot("pair-page-refused")
+}
+
+// link is a fresh pairing link.
+func (s *Story) link() string {
+	s.T.Helper()
+	var reply struct{ URL string }
+	if status := s.JSON("POST", "/pair/new", map[string]any{}, &reply); status != 200 {
+		s.T.Fatalf("POST /pair/new: %d", status)
+	}
+	return reply.URL
+}
+
+// stored wants the token among the settings of an origin; p is a page of the
+// extension.
+func (s *Story) stored(p *Page, origin string) {
+	s.T.Helper()
+	got := Get[map[string]any](p, `chrome.storage.local.get().then((all) => all.settings.origins[`+js(origin)+`] ?? {})`)
+	if got["token"] != s.Token || got["shimUrl"] != s.URL || got["enabled"] != true {
+		s.T.Errorf("stored for %s: %v", origin, got)
+	}
+}
