@@ -90,7 +90,8 @@ export function contextOf(sender) {
   // of the web can be at one of ours.
   if (sender.url === undefined) return sender.tab ? null : "worker";
   if (!sender.url.startsWith(base)) return sender.tab ? "content" : null;
-  return folders[sender.url.slice(base.length).split("/")[0]] ?? null;
+  const folder = sender.url.slice(base.length).split("/")[0];
+  return Object.hasOwn(folders, folder) ? folders[folder] : null;
 }
 
 /**

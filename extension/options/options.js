@@ -133,10 +133,18 @@ file.addEventListener("change", async () => {
   }
 });
 
+/** The user may have changed or removed it. */
+async function showShortcut() {
+  const keys = (await chrome.commands.getAll()).find((c) => c.name === "_execute_action")?.shortcut ?? "";
+  byId("shortcut").textContent = keys === "" ? "No shortcut opens the panel." : `${keys} opens and closes the panel.`;
+}
+
 byId("shortcuts").addEventListener("click", () => void chrome.tabs.create({ url: "chrome://extensions/shortcuts" }));
 byId("version").textContent = extensionVersion();
 
 void followTheme();
+void showShortcut();
+addEventListener("focus", () => void showShortcut());
 onChange(show);
 show(await load());
 // The panel's "settings" may name the site that it is about.

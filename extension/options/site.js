@@ -39,7 +39,7 @@ export function siteCard(origin, now) {
 
   /** @type {[keyof OriginSettings, import("./controls.js").Control][]} */
   const connection = [
-    ["shimUrl", textField({ label: "Shim address", hint: "slidewrite prints it when it starts.", placeholder: "http://127.0.0.1:4040", code: true }, async (v) => {
+    ["shimUrl", textField({ label: "Shim address", hint: "Printed by slidewrite when it starts.", placeholder: "http://127.0.0.1:4040", code: true }, async (v) => {
       const address = shimAddress(v);
       if (address === null) throw new Error("Not an address. It looks like http://127.0.0.1:4040.");
       asked = false;
@@ -68,7 +68,7 @@ export function siteCard(origin, now) {
 
   const test = button({ label: "Test connection", class: "button" }, () => void runTest());
   const node = el("details", { class: "site", data: { origin } },
-    el("summary", null, el("span", { class: "origin" }, origin), state, project),
+    el("summary", null, el("span", { class: "who" }, el("span", { class: "origin" }, origin), project), state),
     el("div", { class: "body" },
       notices,
       el("div", { class: "group" }, behaviour[0][1].node),

@@ -13,7 +13,12 @@
 
   async function offer() {
     const code = location.hash.slice(1);
-    if (code === "" || !isPairingPage()) return;
+    if (code === "") {
+      // Reloaded, after the code was taken.
+      if (document.documentElement.dataset.slidewritePaired === undefined) show("none");
+      return;
+    }
+    show("asking");
     history.replaceState(history.state, "", location.pathname + location.search);
     /** @type {import("../lib/messages.js").Pair} */
     const message = { type: "sw-pair", code, origin: location.origin };
