@@ -37,7 +37,8 @@
 //	shimtest/benchrepo, shimtest/benchreport
 //	                make bench: the repository it measures in, and its table
 //
-// Around them: cmd/slidewrite is the binary; fakeagents plays the agent CLIs
+// Around them: cmd/slidewrite is the binary; extension is the browser's side,
+// embedded, and what writes it to a folder; fakeagents plays the agent CLIs
 // from recorded transcripts (fakeagents/fixtures), fakeagents/record makes
 // those from a real CLI and fakeagents/scriptmodel; golden, testscripts and
 // the tests beside the code use them; e2e drives the extension in a browser.
@@ -53,4 +54,5 @@
 //	  server │ ← catalog│
 //	     ↑   ↑     ↑    │
 //	       shim ────────┘ ← cli ← cmd/slidewrite
+//	             extension ──↗
 package shim

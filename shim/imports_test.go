@@ -38,8 +38,11 @@ var importRules = map[string][]string{
 	"shim/server":            {"shim/ask", "shim/catalog", "shim/event", "shim/gitrepo", "shim/history", "shim/pair", "shim/prompt", "shim/run", "shim/sse", "shim/tools"},
 	"shim/server/servertest": {"shim/run", "shim/server", "shim/sse"},
 	"shim":                   {"shim/..."},
-	"shim/cli":               {"shim", "shim/...", "fakeagents", "fakeagents/..."},
+	"shim/cli":               {"shim", "shim/...", "extension", "fakeagents", "fakeagents/..."},
 	"cmd/slidewrite":         {"shim/cli"},
+
+	// The files of the browser, and what writes them to a folder.
+	"extension": {},
 
 	// Adapters never see each other, a run, or HTTP.
 	"shim/agent/process":   {"shim/agent"},

@@ -98,6 +98,7 @@ func (a *app) root() *urfave.Command {
 		HideVersion:     true,
 		Commands: []*urfave.Command{
 			a.serveCommand(),
+			a.extensionCommand(),
 			a.pairCommand(),
 			a.designCommand(),
 			a.stopCommand(),

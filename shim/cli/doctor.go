@@ -21,7 +21,7 @@ import (
 func (a *app) doctorCommand() *urfave.Command {
 	return &urfave.Command{
 		Name:      "doctor",
-		Usage:     "check git, the repo, the port, the agents and the browser, and say what to do",
+		Usage:     "check git, the repo, the port, the agents, the browser and its extension, and say what to do",
 		UsageText: "slidewrite doctor [--json] [flags of serve]",
 		Description: "It takes the flags and variables of serve, and looks at what that serve would meet. " +
 			"No model is asked anything. Exit code 1 when serve would not work.",
@@ -52,6 +52,7 @@ func (a *app) doctor(ctx context.Context, config shim.Config, asJSON bool) error
 		Repo: config.Repo, Environ: a.Environ, StateDir: config.StateDir, Token: config.Token,
 		Port: config.Port, Listen: func() (string, error) { return a.tryListen(config) },
 		Agents: agents.All, Catalog: agents.Catalog, LookPath: agents.LookPath, Recorded: recordedFrom,
+		Extension: a.extensionState,
 	})
 	var tell func(doctor.Result)
 	results := []doctor.Result{}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,9 +58,25 @@ func browsers(goos string, environ []string) []string {
 	return paths
 }
 
+// extension is a warning at most: another folder may be the one in use.
 func (d *doctor) extension(context.Context) Result {
-	if d.Extension == "" {
-		return Result{Status: Warning, Detail: "this version has none yet: runs start in the terminal (slidewrite design) or over HTTP"}
+	const fix = "slidewrite extension"
+	e, err := d.Options.Extension()
+	at := d.short(e.Dir)
+	order := compare(e.Written, e.Version)
+	switch {
+	case err != nil:
+		return failed(Warning, err, fix)
+	case e.Written == "":
+		return Result{Status: Warning, Detail: "not written to " + at + " yet", Fix: fix}
+	case !e.Whole:
+		return Result{Status: Warning, Detail: fmt.Sprintf("%s in %s is not whole: writing it was cut short, or files are gone", e.Written, at), Fix: fix}
+	case order < 0:
+		return Result{Status: Warning, Detail: fmt.Sprintf("%s in %s is older than slidewrite, which has %s", e.Written, at, e.Version), Fix: fix}
+	case order > 0:
+		return Result{Status: Warning, Detail: fmt.Sprintf("%s in %s is newer than slidewrite, which has %s", e.Written, at, e.Version), Fix: fix}
+	case !e.Current:
+		return Result{Status: Warning, Detail: fmt.Sprintf("%s in %s has other files than this slidewrite of the same version", e.Written, at), Fix: fix}
 	}
-	return Result{Status: OK, Detail: d.Extension}
+	return Result{Status: OK, Detail: e.Version + " in " + at}
 }

@@ -51,8 +51,7 @@ type Check struct {
 	Run  func(ctx context.Context) Result // need not fill in the name
 }
 
-// Options say what to look at. All but Extension, StateDir and Token are
-// needed.
+// Options say what to look at. All but StateDir and Token are needed.
 type Options struct {
 	Repo     string   // a folder that exists: the repository or one in it
 	Environ  []string // KEY=VALUE, as serve would see it
@@ -71,7 +70,19 @@ type Options struct {
 	// tests play; a CLI that has none was never run by us.
 	Recorded map[string][]string
 
-	Extension string // version of the embedded browser extension, "" = there is none
+	// Extension looks at the browser extension where it was written to. err
+	// carries its fix.
+	Extension func() (Extension, error)
+}
+
+// Extension is the browser extension: the one in the binary, and what stands
+// in the folder that a browser loads it from.
+type Extension struct {
+	Version string // of the one in the binary
+	Dir     string // the folder
+	Written string // version that stands there, "" = none
+	Whole   bool   // nothing of it is missing
+	Current bool   // its files are those in the binary
 }
 
 // doctor is Options with what several checks share.

@@ -61,7 +61,7 @@ func fresh(t *testing.T) *doctor {
 	if err := os.Mkdir(repo, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d := &doctor{Options: Options{Repo: repo, Environ: environ(t)}}
+	d := &doctor{Options: Options{Repo: repo, Environ: environ(t), Extension: func() (Extension, error) { return Extension{}, nil }}}
 	d.store = d.openStore
 	return d
 }
@@ -260,9 +260,34 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%s: %q is not in %q", goos, want, places)
 		}
 	}
-	want(t, d.extension(t.Context()), Warning, "this version has none yet", "")
-	d.Extension = "1.2"
-	want(t, d.extension(t.Context()), OK, "1.2", "")
+}
+
+// TestExtension: what stands in its folder, against what is in the binary.
+func TestExtension(t *testing.T) {
+	d := fresh(t)
+	dir := filepath.Join(d.Environ[1][len("HOME="):], "state", "slidewrite", "extension")
+	shown := filepath.FromSlash("~/state/slidewrite/extension")
+	const fix = "slidewrite extension"
+	for _, c := range []struct {
+		written        string
+		whole, current bool
+		status         Status
+		detail, fix    string
+	}{
+		{"", false, false, Warning, "not written to " + shown + " yet", fix},
+		{"1.10.0", true, true, OK, "1.10.0 in " + shown, ""},
+		{"1.9.0", true, false, Warning, "1.9.0 in " + shown + " is older than slidewrite, which has 1.10.0", fix},
+		{"1.10.0-rc.1", true, false, Warning, "is older than slidewrite", fix},
+		{"1.11.0", true, false, Warning, "1.11.0 in " + shown + " is newer than slidewrite, which has 1.10.0", fix},
+		{"1.10.0", true, false, Warning, "has other files than this slidewrite of the same version", fix},
+		{"1.10.0", false, false, Warning, "is not whole", fix},
+		{"1.9.0", false, false, Warning, "is not whole", fix},
+	} {
+		d.Extension = func() (Extension, error) { return Extension{"1.10.0", dir, c.written, c.whole, c.current}, nil }
+		want(t, d.extension(t.Context()), c.status, c.detail, c.fix)
+	}
+	d.Extension = func() (Extension, error) { return Extension{}, errors.WithHint(errors.New("no home"), "set HOME") }
+	want(t, d.extension(t.Context()), Warning, "no home", "set HOME")
 }
 
 func TestCompare(t *testing.T) {

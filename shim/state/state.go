@@ -14,6 +14,7 @@
 //	repos/<key>/tmp/            temporary files of the holder of the lock
 //	r/<id>/, r/<id>.lock        the private folder of a run that is going on
 //	shims/<name>.json, .lock    shims that are running now
+//	extension/                  the browser extension, as it was written out
 //	.gitignore                  for who has the state directory in a repository
 //	tmp/                        temporary files of no run
 //
