@@ -1,8 +1,8 @@
 // Runs in: the jsunit page. Numbers and times as people read them, and tool
 // calls as sentences.
 import { deepEqual, equal, test } from "./harness.js";
-import { bytes, clock, cost, count, day, duration, oneLine, pathParts, plural, until } from "/extension/lib/format.js";
-import { plain, sentence, summary } from "/extension/panel/steps.js";
+import { bytes, clock, cost, count, day, duration, oneLine, pathParts, plural, until } from "../../extension/lib/format.js";
+import { plain, sentence, summary } from "../../extension/panel/steps.js";
 
 /** @param {(x: any) => string} fn @param {[any, string][]} table */
 const all = (fn, table) => table.forEach(([value, want]) => equal(fn(value), want, `of ${value}`));
@@ -42,7 +42,7 @@ test("days and limits", () => {
   equal(until("soon", now), "");
 });
 
-/** @param {string} tool @param {string} detail @param {Partial<import("/extension/panel/store.js").Step>} [more] */
+/** @param {string} tool @param {string} detail @param {Partial<import("../../extension/panel/store.js").Step>} [more] */
 const step = (tool, detail, more) => ({ id: "1", parentId: "", tool, detail, edit: false, result: null, ...more });
 
 test("a call is a sentence, done or being done", () => {

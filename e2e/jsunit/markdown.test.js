@@ -1,7 +1,7 @@
 // Runs in: the jsunit page. Markdown, whole and as it streams.
 import { deepEqual, equal, ok, test } from "./harness.js";
-import { fileReference, inline } from "/extension/panel/inline.js";
-import { Markdown } from "/extension/panel/markdown.js";
+import { fileReference, inline } from "../../extension/panel/inline.js";
+import { Markdown } from "../../extension/panel/markdown.js";
 
 const options = {
   links: { file: (/** @type {string} */ path, /** @type {number} */ line, /** @type {string} */ text) => Object.assign(document.createElement("button"), { textContent: text, title: `${path}:${line}` }) },

@@ -2,7 +2,7 @@
 // what is asked for, what is told when it fails, and how a stream that breaks
 // is taken up again.
 import { deepEqual, equal, match, ok, test, throws } from "./harness.js";
-import { connect, ShimError } from "/extension/lib/shim.js";
+import { connect, ShimError } from "../../extension/lib/shim.js";
 
 const url = "http://127.0.0.1:4040";
 const start = { type: "start", sessionId: "s", model: "m", runId: "r1", provider: "anthropic" };

@@ -1,6 +1,6 @@
 // Runs in: the jsunit page. Frames of a stream, however it is cut.
 import { deepEqual, equal, test } from "./harness.js";
-import { frames, Parser } from "/extension/lib/sse.js";
+import { frames, Parser } from "../../extension/lib/sse.js";
 
 const wire = 'id: 1\ndata: {"type":"start"}\n\n: ping\n\nid: 2\ndata: {"type":"done"}\n\n';
 const want = [{ id: 1, data: '{"type":"start"}' }, { id: 2, data: '{"type":"done"}' }];

@@ -1,9 +1,9 @@
 // Runs in: the jsunit page. A chat, event by event.
 import { deepEqual, equal, ok, test } from "./harness.js";
-import { ask, divide, emptyChat, fail, receive, reduce, stopping, undone } from "/extension/panel/store.js";
+import { ask, divide, emptyChat, fail, receive, reduce, stopping, undone } from "../../extension/panel/store.js";
 
-/** @typedef {import("/extension/panel/store.js").Chat} Chat */
-/** @typedef {import("/extension/lib/events.js").WireEvent} WireEvent */
+/** @typedef {import("../../extension/panel/store.js").Chat} Chat */
+/** @typedef {import("../../extension/lib/events.js").WireEvent} WireEvent */
 
 const start = { type: "start", sessionId: "s1", model: "opus", runId: "r1", provider: "anthropic" };
 const asked = () => ask(emptyChat(), { text: "make it green", provider: "anthropic", now: 1_000 });

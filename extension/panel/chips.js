@@ -1,0 +1,59 @@
+// Runs in: side panel. What goes along with a message: captures of picked
+// elements and pasted pictures, five at most.
+
+import { button, el, icon } from "../lib/dom.js";
+
+/**
+ * Part of the shim's contract: see "captures" in the README. The panel hands it
+ * on and reads only what it draws.
+ * @typedef {Record<string, unknown>} Capture
+ */
+/** @typedef {{id: number, capture: Capture, thumb: string}} Chip */
+/** @typedef {import("./store.js").ChipView} ChipView */
+
+/** As many as the shim uses. */
+export const mostChips = 5;
+
+/** There is no picker yet: nothing offers to pick before this is true. */
+export const pickerExists = false;
+
+/** @param {unknown} value */
+const text = (value) => (typeof value === "string" ? value : "");
+
+/** @param {Capture} capture */
+export function chipLabel(capture) {
+  if (capture.pasted === true) return `pasted image · ${Number(capture.screenshotW) || "?"}×${Number(capture.screenshotH) || "?"}`;
+  const first = text(capture.className).trim().split(/\s+/)[0];
+  return (text(capture.tag) || "element") + (first ? "." + first : "");
+}
+
+/** @param {Chip} chip @returns {ChipView} */
+export function chipView({ capture, thumb }) {
+  return { label: chipLabel(capture), text: text(capture.text), thumb, pasted: capture.pasted === true };
+}
+
+/**
+ * @param {Chip} chip
+ * @param {{remove: () => void, highlight: (selector: string) => void}} actions
+ * @returns {HTMLElement}
+ */
+export function chipNode(chip, { remove, highlight }) {
+  const { label, text: words, thumb, pasted } = chipView(chip);
+  const selector = text(chip.capture.domPath);
+  return el("li", { class: "chip", title: words ? `${label}: ${words}` : label, on: {
+    pointerenter: () => !pasted && highlight(selector), pointerleave: () => !pasted && highlight(""),
+  } },
+    thumb ? el("img", { src: thumb, alt: "" }) : icon(pasted ? "image" : "pick"),
+    el("span", { class: "cut" }, el("span", null, label), words && el("span", { class: "muted", dir: "auto" }, " " + words)),
+    button({ label: `Remove ${label}`, icon: "close", class: "chip-remove" }, remove));
+}
+
+/**
+ * A chip's capture as the shim takes it: the panel's own fields stay here.
+ * @param {Chip} chip
+ * @returns {Capture}
+ */
+export function forShim({ capture }) {
+  const { screenshotW: _w, screenshotH: _h, ...rest } = capture;
+  return rest;
+}

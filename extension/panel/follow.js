@@ -1,0 +1,38 @@
+// Runs in: side panel. Keeps the end of a list in view while it grows, unless
+// the reader has scrolled away from it; then says that there is more.
+
+/** Nearer than this to the end is at the end, in pixels. */
+const near = 32;
+
+export class Follow {
+  #atEnd = true;
+
+  /**
+   * @param {HTMLElement} box what scrolls
+   * @param {(away: boolean) => void} changed the reader left the end, or is back
+   */
+  constructor(box, changed) {
+    this.box = box;
+    this.changed = changed;
+    box.addEventListener("scroll", () => this.#set(box.scrollHeight - box.scrollTop - box.clientHeight < near), { passive: true });
+    new ResizeObserver(() => this.grown()).observe(box);
+  }
+
+  /** @param {boolean} atEnd */
+  #set(atEnd) {
+    if (atEnd === this.#atEnd) return;
+    this.#atEnd = atEnd;
+    this.changed(!atEnd);
+  }
+
+  /** The list has changed. */
+  grown() {
+    if (this.#atEnd) this.box.scrollTop = this.box.scrollHeight;
+  }
+
+  /** Goes to the end and stays there. */
+  toEnd() {
+    this.#set(true);
+    this.grown();
+  }
+}

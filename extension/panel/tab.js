@@ -1,0 +1,764 @@
+// Runs in: side panel. One tab's panel: its chat, its draft, its connection,
+// its runs. Talks to: shim (fetch), worker (the badge), the tab (its address).
+//
+// Flow: the composer hands a message to `send` → `run` streams events into the
+// store → `draw`, once per frame, shows the chat.
+
+import { button, el, fill } from "../lib/dom.js";
+import { clock, count, oneLine } from "../lib/format.js";
+import { send as tell } from "../lib/messages.js";
+import { forOrigin, isLoopback, originKey, save, saveOrigin, usePairing } from "../lib/settings.js";
+import { ShimError } from "../lib/shim.js";
+import { chipView, forShim } from "./chips.js";
+import { Composer, RunBar } from "./composer.js";
+import { Connection, judge } from "./connection.js";
+import { editorAddress } from "./editor.js";
+import { Follow } from "./follow.js";
+import { HistoryView } from "./history.js";
+import { notices } from "./notices.js";
+import { keep, recover, tabOfRun } from "./persist.js";
+import { showPreview } from "./preview.js";
+import { showQueue } from "./queue.js";
+import { stateCard } from "./states.js";
+import { ask, divide, emptyChat, fail, receive, stopping, undone } from "./store.js";
+import { plain, sentence } from "./steps.js";
+import { Transcript } from "./transcript.js";
+
+/** @typedef {import("../lib/settings.js").Settings} Settings */
+/** @typedef {import("../lib/settings.js").OriginSettings} OriginSettings */
+/** @typedef {import("../lib/shim.js").Numbered} Numbered */
+/** @typedef {import("./chips.js").Chip} Chip */
+/** @typedef {import("./store.js").Chat} Chat */
+/** @typedef {import("./queue.js").Message} Message */
+
+/** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands. */
+const times = { slice: 8, keep: 400, escape: 4_000, busy: 2_000 };
+/** So many sent messages can be recalled. */
+const mostRecall = 50;
+
+export class TabView {
+  /** @type {Chat} */
+  chat = emptyChat();
+  /** @type {Message[]} */
+  queue = [];
+  /** @type {string[]} */
+  recall = [];
+  /** @type {Message | null} what was sent last, with its captures */
+  lastSent = null;
+  origin = "";
+  url = "";
+  title = "";
+  details = false;
+  /** The connection of the run's stream. */
+  live = true;
+  /** What the queue waits for when no run of this chat does. @type {import("./store.js").Busy | null} */
+  busy = null;
+  queueHeld = false;
+  #shown = false;
+  #nextMessage = 1;
+  #escapeUntil = 0;
+  #drawing = false;
+  #ready = false;
+  /** @type {AbortController} ends what belongs to the present chat */
+  #abort = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #keeping;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #clock;
+  /** @type {string} */
+  #badge = "";
+  /** What has been drawn around the chat, so that it is drawn only when it changes. @type {Record<string, string>} */
+  #drawn = {};
+
+  /**
+   * @param {number} tabId
+   * @param {Settings} settings
+   */
+  constructor(tabId, settings) {
+    this.tabId = tabId;
+    this.settings = settings;
+    this.connection = new Connection(() => this.draw());
+    const copy = (/** @type {string} */ text) => void this.copy(text);
+    this.project = el("h1", { class: "project" });
+    this.agent = el("p", { class: "agent muted cut" });
+    /** @param {string} label @param {string} name @param {string} sw @param {() => void} press */
+    const tool = (label, name, sw, press) => button({ label, icon: name, class: "button quiet icon", data: { sw } }, press);
+    this.newButton = tool("New chat", "compose", "new-chat", () => this.newChat());
+    this.historyButton = tool("History", "history", "history", () => this.toggleHistory());
+    this.head = el("header", { class: "head" }, el("div", { class: "where" }, this.project, this.agent),
+      el("div", { class: "tools" }, this.newButton, this.historyButton, tool("Settings", "settings", "settings", () => this.openSettings())));
+    this.notices = el("div", { class: "notices" });
+    this.transcript = new Transcript(this.desk());
+    this.stateBox = el("div", { class: "state-box" });
+    this.box = el("main", { class: "scroll", tabindex: "-1" }, this.stateBox, this.transcript.node);
+    this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => this.follow.toEnd());
+    this.follow = new Follow(this.box, (away) => { this.jump.hidden = !away; });
+    this.runBar = new RunBar(() => this.stop());
+    this.queueNode = el("section", { class: "queue", "aria-label": "Waiting messages", hidden: true });
+    this.composer = new Composer({
+      send: (text, chips) => this.send(text, chips),
+      changed: () => this.keepSoon(),
+      escape: () => this.escape(),
+      recall: () => this.recall,
+      chooseModel: ({ provider, model }) => this.chooseModel(provider, model),
+      chooseEffort: (effort) => void this.set({ effort }),
+      setAutoCommit: (autoCommit) => void this.set({ autoCommit }),
+      setDetails: (on) => {
+        this.details = on;
+        this.draw();
+      },
+      preview: () => this.preview(),
+      pick: () => {},
+      highlight: () => {},
+      announce: (text) => this.announce(text, true),
+    });
+    this.dock = el("footer", { class: "dock" }, this.jump, this.runBar.node, this.queueNode, this.composer.node);
+    this.status = el("div", { class: "visually-hidden", role: "status" });
+    this.toast = el("div", { class: "toast", hidden: true, "aria-hidden": "true" });
+    this.node = el("div", { class: "tab", hidden: true, data: { tab: String(this.tabId) }, on: { keydown: (/** @type {KeyboardEvent} */ e) => {
+      if (e.key === "Escape" && !e.defaultPrevented && !(e.target instanceof Element && e.target.closest("dialog, .history"))) this.escape();
+    } } }, this.head, this.notices, this.box, this.dock, this.status, this.toast);
+    this.history = new HistoryView({
+      shim: () => this.connection.shim, meta: () => this.connection.meta, provider: () => this.providerId(), copy,
+      desk: this.transcript.desk, close: () => this.toggleHistory(), resume: (session, items) => this.resume(session, items),
+    });
+  }
+
+  // The tab and its settings.
+
+  /**
+   * The tab shows this address.
+   * @param {string} url
+   * @param {string} title
+   */
+  visit(url, title) {
+    this.title = title;
+    const origin = originKey(url);
+    const before = this.origin;
+    this.url = url;
+    if (origin !== null && origin !== before) {
+      this.origin = origin;
+      void this.begin(origin, before !== "");
+    } else if (origin === null && before === "") {
+      this.#ready = true;
+    }
+    this.configure(this.settings);
+    this.badge(true);
+  }
+
+  /**
+   * Another site in this tab: what was kept of it, or a fresh start.
+   * @param {string} origin
+   * @param {boolean} moved the tab showed another one before
+   */
+  async begin(origin, moved) {
+    this.#ready = false;
+    if (moved) {
+      this.#abort.abort();
+      this.#abort = new AbortController();
+      this.reset();
+    }
+    const kept = await recover(this.tabId);
+    if (this.origin !== origin) return;
+    this.#ready = true;
+    if (kept?.origin === origin && !moved) {
+      this.chat = kept.chat;
+      this.queue = kept.queue;
+      this.recall = kept.recall;
+      this.#nextMessage = Math.max(0, ...this.queue.map((m) => m.id)) + 1;
+      this.queueHeld = this.queue.length > 0 && !this.chat.run;
+      if (!this.composer.draft.text) this.composer.setDraft(kept.draft, kept.chips);
+      if (this.chat.run) void this.attach();
+    }
+    this.draw();
+  }
+
+  reset() {
+    this.chat = emptyChat();
+    this.queue = [];
+    this.recall = [];
+    this.busy = null;
+    this.queueHeld = false;
+    this.composer.setDraft("", []);
+    if (this.history.node.isConnected) this.toggleHistory();
+    this.keepSoon();
+  }
+
+  /** @param {Settings} settings */
+  configure(settings) {
+    this.settings = settings;
+    this.connection.configure(this.site());
+    this.draw();
+  }
+
+  /** The settings of this tab's site; null: it has none, or cannot have any. @returns {OriginSettings | null} */
+  site() {
+    const origin = originKey(this.url);
+    return origin !== null && Object.hasOwn(this.settings.origins, origin) ? forOrigin(this.settings, origin) : null;
+  }
+
+  /** @param {Partial<OriginSettings>} patch */
+  async set(patch) {
+    if (this.origin) await saveOrigin(this.origin, patch);
+  }
+
+  /** @returns {import("./connection.js").State} */
+  state() {
+    const origin = originKey(this.url);
+    const pairing = origin !== null && isLoopback(origin) ? (this.settings.global.pairings[0] ?? null) : null;
+    return judge({ origin, settings: this.site(), pairing, failure: this.connection.failure, meta: this.connection.meta });
+  }
+
+  providerId() {
+    const { meta } = this.connection;
+    return this.site()?.provider || meta?.defaultProvider || "anthropic";
+  }
+
+  provider() {
+    return this.connection.meta?.providers.find((p) => p.id === this.providerId()) ?? null;
+  }
+
+  /** Why nothing can be sent; "" when it can. */
+  blocked() {
+    const state = this.state();
+    if (state.kind === "loading") return "Still connecting to the shim.";
+    if (state.kind !== "ready") return "There is no connection to a project yet.";
+    const provider = this.provider();
+    if (!provider) return `This shim has no provider called ${this.providerId()}. Choose another model.`;
+    if (!provider.enabled) return `${provider.label} cannot be used: ${provider.error || "it is switched off"}. Choose another model.`;
+    return "";
+  }
+
+  // Sending.
+
+  /** @param {string} text @param {Chip[]} chips */
+  send(text, chips) {
+    const message = { id: this.#nextMessage++, text, chips };
+    if (text) this.recall = [...this.recall.filter((t) => t !== text), text].slice(-mostRecall);
+    this.follow.toEnd();
+    if (this.chat.run || this.busy) {
+      this.queue = [...this.queue, message];
+      this.announce("Queued");
+      this.draw();
+      return;
+    }
+    void this.run(message);
+  }
+
+  /** @param {Message} message @returns {import("../lib/shim.js").DesignBody} */
+  body({ text, chips }) {
+    const site = this.site();
+    const provider = this.providerId();
+    const at = new URL(this.url);
+    const { session } = this.chat;
+    return {
+      prompt: text, provider, screen: at.pathname + at.search + at.hash, elements: chips.map(forShim),
+      ...(site?.model && { model: site.model }), ...(site?.effort && site.effort !== "default" && { effort: site.effort }),
+      ...(session?.provider === provider && { resume: session.id }),
+      autoCommit: site?.autoCommit !== false, detach: true,
+    };
+  }
+
+  /** @param {Message} message */
+  async run(message) {
+    const { shim } = this.connection;
+    if (!shim) return;
+    if (this.chat.session && this.chat.session.provider !== this.providerId()) this.chat = divide(this.chat, `Now with ${this.provider()?.label ?? this.providerId()}`);
+    const body = this.body(message);
+    this.lastSent = message;
+    this.queueHeld = false;
+    this.chat = ask(this.chat, { text: message.text, chips: message.chips.map(chipView), provider: this.providerId(), now: Date.now() });
+    this.announce("Run started");
+    await this.take((options) => shim.design(body, options));
+  }
+
+  /** Follows the run that was going on when the panel was last seen. */
+  async attach() {
+    await this.until(() => this.connection.shim !== null);
+    const { shim } = this.connection;
+    const { run } = this.chat;
+    if (!shim || !run) return;
+    const { signal } = this.#abort;
+    this.draw();
+    await this.take(async function* (options) {
+      let { id } = run;
+      while (!id) {
+        // It was begun, or not: the shim's own list tells.
+        const list = await shim.runs({ signal });
+        const found = list.find((r) => r.prompt === run.prompt && Date.parse(r.startedAt) >= run.startedAt - 2_000);
+        if (!found) throw new ShimError({ status: 404, code: "not_found", message: "This message had not reached the shim when the panel was closed.", fix: "Send it again." });
+        id = found.id;
+      }
+      yield* shim.follow(id, run.lastId, options);
+    });
+  }
+
+  /**
+   * Takes the events of a run into the chat, to its end.
+   * @param {(options: import("../lib/shim.js").StreamOptions) => AsyncIterable<Numbered>} open
+   */
+  async take(open) {
+    const { signal } = this.#abort;
+    this.live = true;
+    this.tick();
+    this.draw();
+    try {
+      let since = performance.now();
+      for await (const numbered of open({ signal, onLive: (live) => { this.live = live; this.draw(); } })) {
+        if (signal.aborted) return;
+        this.chat = receive(this.chat, numbered);
+        this.noted(numbered.event);
+        this.draw();
+        this.keepSoon();
+        if (performance.now() - since > times.slice) {
+          await new Promise((resolve) => setTimeout(resolve));
+          since = performance.now();
+        }
+      }
+    } catch (err) {
+      if (signal.aborted) return;
+      this.connection.noticed(err);
+      const { code = "internal", message, fix = "", body } = /** @type {ShimError} */ (err);
+      this.chat = fail(this.chat, { code, message, fix, busy: code === "busy" ? (body?.run ?? { id: "", prompt: "", startedAt: "" }) : null });
+      this.announce(`Failed: ${message}`, true);
+    }
+    this.live = true;
+    this.ended();
+  }
+
+  /** What an event means beyond the chat. @param {import("../lib/events.js").WireEvent} event */
+  noted(event) {
+    if (event.type === "error") this.announce(`Failed: ${event.message}`);
+    if (event.type === "change" && this.site()?.autoReload) void chrome.tabs.reload(this.tabId).catch(() => {});
+  }
+
+  /** A run is over. */
+  ended() {
+    this.tick();
+    const change = this.chat.items.findLast((item) => item.kind === "change");
+    if (this.chat.outcome === "done") this.announce(change ? "Run finished" : "Answer finished");
+    if (this.chat.outcome === "stopped") this.announce("Run stopped");
+    this.keep();
+    this.draw();
+    if (this.queue.length > 0) {
+      if (this.chat.outcome === "done" && !this.blocked()) return this.sendNext();
+      this.queueHeld = true;
+    }
+    this.draw();
+    void this.connection.ask(); // the branch may be dirty now, or clean
+  }
+
+  sendNext() {
+    const [next, ...rest] = this.queue;
+    if (!next || this.chat.run) return;
+    this.queue = rest;
+    void this.run(next);
+  }
+
+  async stop() {
+    const { run } = this.chat;
+    const { shim } = this.connection;
+    if (!run || !shim || run.stopping) return;
+    this.chat = stopping(this.chat);
+    this.draw();
+    try {
+      const id = run.id || (await shim.runs()).find((r) => r.state === "running" && r.prompt === run.prompt)?.id;
+      if (!id) throw new Error("The agent has not started yet. Try again in a moment.");
+      await shim.stop(id);
+    } catch (err) {
+      this.connection.noticed(err);
+      if (this.chat.run) this.chat = { ...this.chat, run: { ...this.chat.run, stopping: false } };
+      this.announce(String(/** @type {Error} */ (err).message), true);
+      this.draw();
+    }
+  }
+
+  /** Asks once, then stops. */
+  escape() {
+    if (!this.chat.run || this.chat.run.stopping) return;
+    if (Date.now() < this.#escapeUntil) {
+      this.#escapeUntil = 0;
+      return void this.stop();
+    }
+    this.#escapeUntil = Date.now() + times.escape;
+    this.announce("Press Escape again to stop the run");
+    this.draw();
+    setTimeout(() => this.draw(), times.escape);
+  }
+
+  retry() {
+    const asked = this.chat.items.findLast((item) => item.kind === "user");
+    if (!asked || this.chat.run || this.blocked()) return this.announce(this.blocked(), true);
+    const chips = this.lastSent?.text === asked.text ? this.lastSent.chips : [];
+    this.send(asked.text, chips);
+  }
+
+  /** The message that was refused waits until the repository is free. @param {import("./store.js").Busy | null} busy */
+  async queueLast(busy) {
+    const asked = this.chat.items.findLast((item) => item.kind === "user");
+    if (!asked || !busy) return;
+    const chips = this.lastSent?.text === asked.text ? this.lastSent.chips : [];
+    // It goes from the chat into the queue, and comes back when it is sent.
+    this.chat = { ...this.chat, items: this.chat.items.filter((item) => item.key < asked.key), outcome: "" };
+    this.queue = [{ id: this.#nextMessage++, text: asked.text, chips }, ...this.queue];
+    this.busy = busy;
+    this.queueHeld = false;
+    this.draw();
+    const { signal } = this.#abort;
+    await this.until(async () => {
+      const list = await this.connection.shim?.runs({ signal }).catch(() => null);
+      return list ? !list.some((run) => run.state === "running") : false;
+    }, times.busy);
+    this.busy = null;
+    if (!signal.aborted) this.sendNext();
+  }
+
+  /** @param {import("./store.js").ErrorItem} item */
+  async openBusy(item) {
+    const tabId = await tabOfRun(item.busy?.id ?? "");
+    if (tabId === null || tabId === this.tabId) return this.announce("It was not started from a tab: a terminal, or another browser.", true);
+    const tab = await chrome.tabs.update(tabId, { active: true }).catch(() => undefined);
+    if (tab) await chrome.windows.update(tab.windowId, { focused: true });
+    else this.announce("The tab it was started in is closed.", true);
+  }
+
+  // Undo.
+
+  /** @param {string} runId */
+  async undo(runId) {
+    const { shim } = this.connection;
+    if (!shim) return;
+    try {
+      const { id, sha, commitError = "" } = await shim.undo(runId);
+      this.chat = undone(this.chat, runId, { state: "undone", by: id, sha, message: commitError && `Not committed: ${commitError}`, fix: "", files: [] });
+      this.announce("Taken back");
+    } catch (err) {
+      this.connection.noticed(err);
+      const { message, fix = "", body } = /** @type {ShimError} */ (err);
+      const said = body?.code === "conflict" ? message + " Nothing was touched." : message;
+      this.chat = undone(this.chat, runId, { state: "refused", by: "", sha: "", message: said, fix, files: body?.files ?? [] });
+    }
+    this.keepSoon();
+    this.draw();
+    void this.connection.ask();
+  }
+
+  /** @param {string} runId @param {string} by */
+  async redo(runId, by) {
+    const { shim } = this.connection;
+    if (!shim) return;
+    try {
+      await shim.undo(by);
+      this.chat = undone(this.chat, runId, null);
+      this.announce("Put back");
+    } catch (err) {
+      this.connection.noticed(err);
+      this.announce(String(/** @type {Error} */ (err).message), true);
+    }
+    this.keepSoon();
+    this.draw();
+    void this.connection.ask();
+  }
+
+  // Chats.
+
+  newChat() {
+    if (this.chat.run) return this.announce("A run is going on. Stop it first, or wait.", true);
+    this.chat = divide(this.chat, "New chat");
+    if (this.history.node.isConnected) this.toggleHistory();
+    this.follow.toEnd();
+    this.keepSoon();
+    this.draw();
+    this.composer.field.focus();
+  }
+
+  /**
+   * Goes on with a session of the history.
+   * @param {{id: string, provider: string, title: string}} session
+   * @param {Chat} replay its last page
+   */
+  resume(session, replay) {
+    if (this.chat.run) return this.announce("A run is going on. Stop it first, or wait.", true);
+    this.chat = { ...divide({ ...replay, run: null }, `Continues: ${oneLine(session.title, 60)}`), session: { id: session.id, provider: session.provider } };
+    if (session.provider !== this.providerId()) void this.set({ provider: session.provider, model: "" });
+    this.toggleHistory();
+    this.follow.toEnd();
+    this.keepSoon();
+    this.draw();
+    this.composer.field.focus();
+  }
+
+  toggleHistory() {
+    const { history, box, dock } = this;
+    const open = !history.node.isConnected;
+    box.hidden = dock.hidden = open;
+    this.historyButton.setAttribute("aria-pressed", String(open));
+    if (open) {
+      box.before(history.node);
+      history.open();
+    } else {
+      history.node.remove();
+      this.historyButton.focus();
+    }
+    this.draw();
+  }
+
+  /** @param {string} provider @param {string} model */
+  chooseModel(provider, model) {
+    void this.set({ provider, model, effort: "" });
+  }
+
+  preview() {
+    const { shim } = this.connection;
+    const { draft } = this.composer;
+    if (!shim) return this.announce(this.blocked(), true);
+    const prompt = draft.text.trim() || "(your message)";
+    void showPreview(this.node, shim.preview(this.body({ id: 0, text: prompt, chips: draft.chips })), (text) => void this.copy(text));
+  }
+
+  openSettings() {
+    void chrome.runtime.openOptionsPage();
+  }
+
+  /** @param {string} text */
+  async copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.announce("Copied", true);
+    } catch {
+      this.announce("The browser did not allow copying. Click into the panel and try again.", true);
+    }
+  }
+
+  /** @returns {import("./cards/index.js").Desk} */
+  desk() {
+    const address = (/** @type {string} */ path, /** @type {number} */ line) => editorAddress(this.settings.global.editorUrl, this.connection.meta?.repoDir ?? "", path, line);
+    return {
+      links: { file: (path, line, text) => {
+        const href = address(path, line);
+        return href ? el("a", { class: "file-link", href, title: `Open ${path} in the editor` }, el("code", null, text)) : el("code", null, text);
+      } },
+      copy: (text) => void this.copy(text),
+      editorAddress: address,
+      diff: (runId, path) => {
+        if (!this.connection.shim) throw new Error("There is no connection to the shim.");
+        return this.connection.shim.diff(runId, path);
+      },
+      undo: (runId) => void this.undo(runId),
+      redo: (runId, by) => void this.redo(runId, by),
+      retry: () => this.retry(),
+      goOn: () => this.send("Continue.", []),
+      editAgain: (item) => this.composer.edit(item.text, this.lastSent?.text === item.text ? this.lastSent.chips : []),
+      queueLast: () => void this.queueLast(this.chat.items.findLast((item) => item.kind === "error")?.busy ?? null),
+      openBusy: (item) => void this.openBusy(item),
+      checkAgain: () => void this.connection.ask({ refresh: true }),
+    };
+  }
+
+  // Drawing and keeping.
+
+  /** @param {boolean} seen @param {boolean} front this view is the one that is shown */
+  setShown(seen, front) {
+    this.node.hidden = !front;
+    this.#shown = seen;
+    this.connection.setSeen(seen);
+    this.tick();
+    if (seen) this.draw();
+  }
+
+  /** Draws in the next frame. */
+  draw() {
+    if (this.#drawing || !this.#shown) return;
+    this.#drawing = true;
+    requestAnimationFrame(() => {
+      this.#drawing = false;
+      this.drawNow();
+    });
+  }
+
+  drawNow() {
+    this.drawHead();
+    this.drawState();
+    this.transcript.show(this.chat, this.details);
+    this.drawRun();
+    const { meta } = this.connection;
+    const site = this.site();
+    this.composer.show({
+      running: this.chat.run !== null || this.busy !== null, blocked: this.blocked(), providers: meta?.providers ?? [], provider: this.providerId(),
+      model: site?.model ?? "", effort: site?.effort ?? "", autoCommit: site?.autoCommit !== false, details: this.details,
+    });
+    if (this.once("queue", [this.queue.map((m) => m.id), this.waitsFor()])) {
+      showQueue(this.queueNode, this.queue, this.waitsFor(), {
+        edit: (message) => {
+          this.unqueue(message);
+          this.composer.edit(message.text, message.chips);
+        },
+        remove: (message) => this.unqueue(message),
+        sendNow: () => {
+          if (this.blocked()) return this.announce(this.blocked(), true);
+          this.sendNext();
+        },
+      });
+    }
+    this.follow.grown();
+    this.badge(false);
+  }
+
+  /** @param {Message} message */
+  unqueue(message) {
+    this.queue = this.queue.filter((m) => m !== message);
+    this.keepSoon();
+    this.draw();
+  }
+
+  waitsFor() {
+    if (this.busy) return this.busy.prompt ? `for “${oneLine(this.busy.prompt, 60)}”` : "for another run";
+    return this.chat.run ? "for this run" : this.queueHeld ? "" : " ";
+  }
+
+  /** Whether what a part shows has changed. @param {string} part @param {unknown} facts */
+  once(part, facts) {
+    const text = JSON.stringify(facts);
+    if (this.#drawn[part] === text) return false;
+    this.#drawn[part] = text;
+    return true;
+  }
+
+  drawHead() {
+    const { meta } = this.connection;
+    const provider = this.provider();
+    const model = provider?.models.find((m) => m.id === (this.site()?.model || provider.defaultModel));
+    const name = meta?.project ?? this.site()?.project ?? "";
+    if (!this.once("head", [name, meta?.branch, meta?.dirty, meta?.git.state, provider?.label, model?.label, provider?.billing, this.state().kind])) return;
+    fill(this.project,
+      el("span", { class: "cut", title: meta?.repoDir }, name || "Slide Write"),
+      meta?.branch && el("span", { class: "branch cut", title: `Branch ${meta.branch}` }, meta.branch),
+      meta?.dirty && el("span", { class: "dirty", title: "There are uncommitted changes" }, el("span", { class: "visually-hidden" }, "uncommitted changes")));
+    this.agent.textContent = provider ? [provider.label, model?.label, provider.billing].filter(Boolean).join(" · ") : "";
+    this.agent.hidden = !provider;
+  }
+
+  drawState() {
+    const state = this.state();
+    const beside = this.chat.items.length > 0;
+    if (this.once("state", [state, beside, this.#ready])) {
+      const actions = {
+        copy: (/** @type {string} */ text) => void this.copy(text), openSettings: () => this.openSettings(), retry: () => void this.connection.ask(),
+        turnOn: () => void this.set({ enabled: true }), answerOffer: (/** @type {boolean} */ use) => void this.answerOffer(use),
+      };
+      const card = this.#ready ? stateCard(state, actions, beside) : null;
+      fill(this.stateBox, card ?? (this.#ready && !beside && state.kind === "ready" ? this.welcome() : null));
+      if (beside && card) this.dock.prepend(this.stateBox);
+      else if (this.stateBox.parentNode !== this.box) this.box.prepend(this.stateBox);
+      if (state.kind !== "loading" && card) this.announce(card.getAttribute("aria-label") ?? "");
+    }
+    const { meta } = this.connection;
+    if (this.once("notices", [state.kind, meta?.version, meta?.git, this.provider()])) {
+      fill(this.notices, state.kind === "ready" && meta ? notices(meta, this.provider(), {
+        copy: (text) => void this.copy(text), checkAgain: () => void this.connection.ask({ refresh: true }),
+      }) : null);
+    }
+  }
+
+  welcome() {
+    const { meta } = this.connection;
+    return el("div", { class: "welcome" }, el("h2", null, `Ready to change ${meta?.project ?? "your app"}`),
+      el("p", { class: "muted" }, `Say what should be different on ${new URL(this.url).host}. The change appears in the page as it is made.`),
+      el("ul", { class: "muted" },
+        el("li", null, "Paste a picture to show what you mean."),
+        el("li", null, "Each run is a commit of its own, and can be undone."),
+        el("li", null, el("kbd", null, "Enter"), " sends, ", el("kbd", null, "Shift+Enter"), " is a new line.")));
+  }
+
+  drawRun() {
+    const { run, items } = this.chat;
+    if (!run) return this.runBar.show(null);
+    const last = items.at(-1);
+    const step = last?.kind === "steps" ? last.steps[last.steps.length - 1] : null;
+    const words = Date.now() < this.#escapeUntil ? "Press Esc again to stop"
+      : run.stopping ? "Stopping…"
+      : !this.live ? "Connection lost, trying again…"
+      : last?.kind === "user" || last?.kind === "divider" ? "Starting…"
+      : last?.kind === "thinking" ? "Thinking…"
+      : step && !step.result ? plain(sentence(step, true)) + "…"
+      : "Working…";
+    const tokens = run.usage ? run.usage.inputTokens + run.usage.cacheReadTokens + run.usage.cacheCreationTokens + run.usage.outputTokens + run.usage.thinkingTokens : 0;
+    this.runBar.show({ words, numbers: [clock(Date.now() - run.startedAt), tokens > 0 && `${count(tokens)} tokens`].filter(Boolean).join(" · "), stopping: run.stopping });
+  }
+
+  /** The clock of the run goes while somebody looks. */
+  tick() {
+    clearInterval(this.#clock);
+    if (this.#shown && this.chat.run) this.#clock = setInterval(() => this.drawRun(), 1_000);
+  }
+
+  /**
+   * The mark on the toolbar icon; Chrome takes it off when the tab navigates.
+   * @param {boolean} again
+   */
+  badge(again) {
+    const { run, outcome } = this.chat;
+    const state = run ? "running" : this.#shown ? "" : outcome === "done" || outcome === "failed" ? outcome : "";
+    if (state === this.#badge && !again) return;
+    if (state === "" && this.#badge === "") return;
+    this.#badge = state;
+    tell({ type: "sw-badge", tabId: this.tabId, state }).catch(() => {}); // a mark is not worth an error
+  }
+
+  /**
+   * Tells those who do not see it; `seen` shows it to those who do, too.
+   * @param {string} text
+   * @param {boolean} [seen]
+   */
+  announce(text, seen = false) {
+    if (!text) return;
+    this.status.textContent = "";
+    this.status.textContent = text;
+    if (!seen) return;
+    const { toast } = this;
+    toast.textContent = text;
+    toast.hidden = false;
+    const shown = {};
+    Object.assign(toast, { shown });
+    setTimeout(() => { if (/** @type {any} */ (toast).shown === shown) toast.hidden = true; }, 2_000 + 40 * text.length);
+  }
+
+  /** @param {boolean} use */
+  async answerOffer(use) {
+    const [pairing] = this.settings.global.pairings;
+    if (!pairing || !this.origin) return;
+    if (use) return void await usePairing(this.origin, pairing);
+    await save(({ global }) => ({ global: { pairings: global.pairings.filter((p) => p.shimUrl !== pairing.shimUrl) } }));
+  }
+
+  /**
+   * Waits for a fact, asking now and then, until the chat is another.
+   * @param {() => boolean | Promise<boolean>} fact
+   * @param {number} [every]
+   */
+  async until(fact, every = 100) {
+    const { signal } = this.#abort;
+    while (!signal.aborted && !(await fact())) await new Promise((resolve) => setTimeout(resolve, every));
+  }
+
+  keepSoon() {
+    this.#keeping ??= setTimeout(() => this.keep(), times.keep);
+  }
+
+  keep() {
+    clearTimeout(this.#keeping);
+    this.#keeping = undefined;
+    if (!this.#ready || !this.origin) return;
+    const { text, chips } = this.composer.draft;
+    void keep(this.tabId, { origin: this.origin, chat: this.chat, queue: this.queue, draft: text, chips, recall: this.recall });
+  }
+
+  /** The tab is gone; its run goes on. */
+  close() {
+    this.#abort.abort();
+    clearTimeout(this.#keeping);
+    clearInterval(this.#clock);
+    this.connection.close();
+    this.node.remove();
+  }
+}
