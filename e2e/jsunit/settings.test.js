@@ -160,3 +160,10 @@ test("a pairing without an origin waits, once per shim, and is used up", async (
   deepEqual(settings.origins[app], { ...defaults.origin, shimUrl: "http://127.0.0.1:4046", token: "new", project: "shop" });
   equal(settings.global.pairings.length, 4);
 });
+
+test("load has what was saved before it, finished or not", async () => {
+  fakeChrome();
+  void saveOrigin(app, { token: "first" });
+  void saveOrigin(app, { token: "second" });
+  equal((await load()).origins[app].token, "second");
+});

@@ -218,11 +218,20 @@ export function mergeImported(settings, imported) {
 
 // Storage.
 
+const lock = "slidewrite-settings";
+
 /** @returns {Promise<Settings>} */
-export async function load() {
+async function read() {
   const stored = await chrome.storage.local.get(storageKey);
   return migrate(stored[storageKey]);
 }
+
+/**
+ * The stored settings, with every change that was saved before the call, in
+ * whatever context.
+ * @returns {Promise<Settings>}
+ */
+export const load = () => navigator.locks.request(lock, { mode: "shared" }, read);
 
 /**
  * Puts a patch on the stored settings. Panel, options and worker may do so at
@@ -231,8 +240,8 @@ export async function load() {
  * @returns {Promise<Settings>} what is stored now
  */
 export function save(patch) {
-  return navigator.locks.request("slidewrite-settings", async () => {
-    const before = await load();
+  return navigator.locks.request(lock, async () => {
+    const before = await read();
     const after = apply(before, typeof patch === "function" ? patch(before) : patch);
     await chrome.storage.local.set({ [storageKey]: after });
     return after;

@@ -4,7 +4,7 @@
 import { command } from "../lib/command.js";
 import { button, el, fill } from "../lib/dom.js";
 import { allowOrigin, permissionOf } from "../lib/permission.js";
-import { forOrigin, isLoopback, removeOrigin, saveOrigin, shimAddress, usePairing } from "../lib/settings.js";
+import { forOrigin, isLoopback, load, removeOrigin, saveOrigin, shimAddress, usePairing } from "../lib/settings.js";
 import { connect } from "../lib/shim.js";
 import { extensionVersion } from "../lib/version.js";
 import { checkField, mark, selectField, sayShortly, textField } from "./controls.js";
@@ -42,11 +42,11 @@ export function siteCard(origin, now) {
     ["shimUrl", textField({ label: "Shim address", hint: "Printed by slidewrite when it starts.", placeholder: "http://127.0.0.1:4040", code: true }, async (v) => {
       const address = shimAddress(v);
       if (address === null) throw new Error("Not an address. It looks like http://127.0.0.1:4040.");
-      asked = false;
+      forget();
       await save({ shimUrl: address });
     })],
     ["token", textField({ label: "Token", hint: "Pairing fills it in. Only this extension can read it.", secret: true, code: true }, async (v) => {
-      asked = false;
+      forget();
       await save({ token: v.trim() });
     })],
   ];
@@ -79,6 +79,14 @@ export function siteCard(origin, now) {
   node.addEventListener("toggle", () => {
     if (node.open) void learn();
   });
+
+  /** What another shim had said. */
+  function forget() {
+    asked = false;
+    meta = null;
+    fill(findings);
+    verdict.textContent = "";
+  }
 
   /** Shows these settings, and what goes with them. @param {Settings} next */
   function update(next) {
@@ -122,7 +130,9 @@ export function siteCard(origin, now) {
     const { shimUrl, token, enabled } = site();
     if (asked || !enabled || token === "") return;
     asked = true;
-    meta = await connect({ shimUrl, token }).meta().catch(() => null);
+    const answer = await connect({ shimUrl, token }).meta().catch(() => null);
+    if (site().shimUrl !== shimUrl || site().token !== token) return; // the settings have moved on
+    meta = answer;
     offerChoices();
   }
 
@@ -140,6 +150,8 @@ export function siteCard(origin, now) {
   }
 
   async function runTest() {
+    // The click may have ended the typing of a token: what is saved, not what is shown.
+    settings = await load();
     const { shimUrl, token } = site();
     test.setAttribute("aria-disabled", "true");
     verdict.textContent = "Testing";
@@ -160,7 +172,7 @@ export function siteCard(origin, now) {
 }
 
 /** @param {string} [name] what it comes to now */
-const byDefault = (name) => ({ value: "", label: name ? `Default (${name})` : "Default" });
+const byDefault = (name = "") => ({ value: "", label: name === "" || /^default\b/i.test(name) ? "Default" : `Default (${name})` });
 
 /** @param {import("./diagnose.js").Finding} finding */
 function showFinding({ level, title, text, fix, reload }) {
