@@ -1,16 +1,12 @@
 package e2e
 
-import (
-	"testing"
-
-	"github.com/slidewrite/slidewrite/shim"
-)
+import "testing"
 
 // TestConfigureByHand: without pairing, address and token typed in the
 // options; a wrong token is told, the right one works.
 func TestConfigureByHand(t *testing.T) {
 	s := Tell(t)
-	s.Play(green, shim.Config{})
+	s.Play(green, config())
 	o := s.B.Open("options", extensionURL("options/options.html"))
 	o.There(Role("textbox", "Add a site"))
 	o.Shot("options-empty")

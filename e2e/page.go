@@ -29,6 +29,7 @@ type Page struct {
 	ctx      context.Context
 	detach   func()
 	worker   bool
+	gesture  bool // what is evaluated counts as the user's doing
 	trouble  *trouble
 	reported bool
 }
@@ -197,7 +198,7 @@ func (p *Page) eval(expr string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	yes := true
-	res, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expr, AwaitPromise: &yes, ReturnByValue: &yes})
+	res, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expr, AwaitPromise: &yes, ReturnByValue: &yes, UserGesture: &p.gesture})
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,16 +1,14 @@
 package e2e
 
-import (
-	"testing"
-
-	"github.com/slidewrite/slidewrite/shim"
-)
+import "testing"
 
 // TestPair: a link of the shim, a question of the extension, one click, and
 // the token is where it belongs and nowhere else.
 func TestPair(t *testing.T) {
 	s := Tell(t)
-	s.Play(green, shim.Config{Origins: []string{s.App.URL}})
+	named := config()
+	named.Origins = []string{s.App.URL}
+	s.Play(green, named)
 	page := s.B.Open("pairing page", s.link())
 	question := s.B.Pop("question", "pairing/confirm.html")
 	page.Await(`document.documentElement.dataset.slidewritePaired === "asking" && location.hash === ""`)
@@ -32,11 +30,33 @@ func TestPair(t *testing.T) {
 	}
 }
 
+// TestPairForTheNextTab: a shim that knows no origin is offered to the tab that
+// the user works on.
+func TestPairForTheNextTab(t *testing.T) {
+	s := Tell(t)
+	s.Play(green, config())
+	page := s.B.Open("pairing page", s.link())
+	question := s.B.Pop("question", "pairing/confirm.html")
+	question.Click(Role("button", "Connect"))
+	question.There(Role("heading", "Connected to cafe"))
+	page.Await(`document.documentElement.dataset.slidewritePaired === "1"`)
+
+	s.B.Front(s.Tab)
+	s.Open()
+	s.Panel.Await(`document.querySelector('[data-sw="state"]')?.dataset.state === "offer"`)
+	s.Panel.Shot("pair-offer")
+	s.Panel.Click(Role("button", "Use cafe for this site"))
+	s.Ready()
+	s.stored(s.Panel, s.App.URL)
+	s.Panel.Says("cafe")
+	s.Panel.Shot("pair-wired")
+}
+
 // TestPairRefused: a link works once; the second time the user is told so, and
 // what to do.
 func TestPairRefused(t *testing.T) {
 	s := Tell(t)
-	s.Play(green, shim.Config{})
+	s.Play(green, config())
 	link := s.link()
 	s.B.Open("first page", link)
 	s.B.Pop("question", "pairing/confirm.html").Click(Role("button", "Connect"))

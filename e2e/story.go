@@ -1,8 +1,14 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/shimtest"
 )
 
@@ -65,4 +71,98 @@ func (s *Story) Open() *Page {
 	s.T.Helper()
 	s.Panel = s.B.OpenPanel(s.Tab)
 	return s.Panel
+}
+
+// Begin is Tell with a shim that plays a fixture, connected, and the panel
+// open and ready to take a message.
+func Begin(t testing.TB, fixture string, knobs ...string) *Story {
+	t.Helper()
+	s := Tell(t)
+	s.play(fixture, knobs...)
+	return s
+}
+
+// config is what a shim of the extension's own version gets.
+func config() shim.Config { return shim.Config{Version: version()} }
+
+// version is the extension's.
+var version = sync.OnceValue(func() string {
+	data, err := os.ReadFile(filepath.Join("..", "extension", "manifest.json"))
+	var manifest struct{ Version string }
+	if err == nil {
+		err = json.Unmarshal(data, &manifest)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return manifest.Version
+})
+
+// play starts the shim, connects and opens the panel.
+func (s *Story) play(fixture string, knobs ...string) {
+	s.T.Helper()
+	s.Play(fixture, config(), knobs...)
+	s.Connect()
+	s.Open()
+	s.Ready()
+}
+
+// Elements of the panel.
+var (
+	message = Role("textbox", "Message")
+	send    = Role("button", "Send")
+	queue   = Role("button", "Queue")
+	stop    = Role("button", "Stop")
+	undo    = Role("button", "Undo")
+)
+
+// Ready waits until the panel is wired to the shim.
+func (s *Story) Ready() {
+	s.T.Helper()
+	s.Panel.There(message)
+	s.Panel.Await(`!document.querySelector('[data-sw="state"]')`)
+}
+
+// Send types a message and clicks the button beside it.
+func (s *Story) Send(text string, button Sight) {
+	s.T.Helper()
+	s.Panel.Fill(message, text)
+	s.Panel.Click(button)
+}
+
+// Says waits until the page shows a text to whoever looks at it.
+func (p *Page) Says(text string) {
+	p.T.Helper()
+	p.Await(`document.body.innerText.includes(` + js(text) + `)`)
+}
+
+// Held makes a variant of a fixture that stops at a gate after n lines.
+func (s *Story) Held(fixture string, n int) (string, *shimtest.Gate) {
+	s.T.Helper()
+	g := s.Gate("gate")
+	return s.Variant(fixture, func(f *fakeagents.Fixture) { f.Effects = append(f.Effects, g.After(n)) }), g
+}
+
+// Idle waits until no run goes on.
+func (s *Story) Idle() {
+	s.T.Helper()
+	shimtest.Await(s.T, "the end of all runs", func() bool {
+		var list struct{ Runs []struct{ State string } }
+		s.JSON("GET", "/runs", nil, &list)
+		for _, r := range list.Runs {
+			if r.State == "running" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Settled is the end of a story: the shim stops, and nothing of its runs may
+// be left.
+func (s *Story) Settled() {
+	s.T.Helper()
+	s.Idle()
+	s.Stop()
+	s.Clean()
 }

@@ -212,6 +212,9 @@ func (p *Page) Press(combination string) {
 	if modifiers&^8 != 0 {
 		down.Text = ""
 	}
+	if combination == "Control+v" { // what the window would make of it
+		down.Commands = []string{"paste"}
+	}
 	up := down
 	up.Type, up.Text = input.DispatchKeyEventTypeKeyUp, ""
 	for _, params := range []input.DispatchKeyEventParams{down, up} {
