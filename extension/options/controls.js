@@ -69,7 +69,7 @@ export function textField({ label, hint = "", placeholder = "", secret = false, 
 
 /** @param {HTMLInputElement} input @param {string} label */
 function reveal(input, label) {
-  const eye = button({ label: `Show ${label.toLowerCase()}`, icon: "eye", class: "button quiet icon", "aria-pressed": "false" }, () => {
+  const eye = button({ label: `Show: ${label}`, icon: "eye", class: "button quiet icon", "aria-pressed": "false" }, () => {
     const shown = input.type === "password";
     input.type = shown ? "text" : "password";
     eye.setAttribute("aria-pressed", String(shown));
@@ -139,8 +139,8 @@ export function checkField({ label, hint = "" }, save) {
   };
 }
 
-const levels = { ok: "check", warn: "warn", danger: "error" };
-const spoken = { ok: "", warn: "Warning: ", danger: "Problem: " };
+const levels = { ok: "check", info: "info", warn: "warn", danger: "error" };
+const spoken = { ok: "", info: "", warn: "Warning: ", danger: "Problem: " };
 
-/** @param {"ok" | "warn" | "danger"} level */
+/** @param {import("./diagnose.js").Finding["level"]} level */
 export const mark = (level) => el("span", { class: `mark ${level}` }, icon(levels[level]), el("span", { class: "visually-hidden" }, spoken[level]));

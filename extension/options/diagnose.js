@@ -9,7 +9,7 @@ import { compareVersions } from "../lib/version.js";
 
 /**
  * @typedef {object} Finding
- * @property {"ok" | "warn" | "danger"} level
+ * @property {"ok" | "info" | "warn" | "danger"} level info: nothing to be done about it
  * @property {string} title
  * @property {string} text
  * @property {string} [fix] a command
@@ -91,7 +91,7 @@ function versions(shim, extension) {
 function provider(p) {
   if (p.error) return { level: "warn", title: p.label, text: sentence(p.error), fix: p.fix };
   if (p.pending) return { level: "warn", title: p.label, text: "Has not answered yet. Test again in a moment." };
-  if (!p.enabled) return { level: "warn", title: p.label, text: "Not available.", fix: p.fix };
+  if (!p.enabled) return p.fix ? { level: "warn", title: p.label, text: "Not ready.", fix: p.fix } : { level: "info", title: p.label, text: "Not offered by this shim." };
   const paid = { "": "", plan: "signed in with a plan" }[p.billing ?? ""] ?? p.billing ?? "";
   const parts = [paid, p.models.length === 1 ? "1 model" : p.models.length > 1 ? `${p.models.length} models` : ""].filter((s) => s !== "");
   return { level: "ok", title: p.label, text: parts.length > 0 ? sentence(parts.join(", ")) : "Ready." };

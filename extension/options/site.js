@@ -68,7 +68,7 @@ export function siteCard(origin, now) {
 
   const test = button({ label: "Test connection", class: "button" }, () => void runTest());
   const node = el("details", { class: "site", data: { origin } },
-    el("summary", null, el("span", { class: "who" }, el("span", { class: "origin" }, origin), project), state),
+    el("summary", null, el("span", { class: "who" }, el("span", { class: "origin" }, origin), " ", project), " ", state),
     el("div", { class: "body" },
       notices,
       el("div", { class: "group" }, behaviour[0][1].node),
@@ -144,7 +144,8 @@ export function siteCard(origin, now) {
     const models = chosen?.models ?? [];
     const usualModel = models.find((m) => m.id === chosen?.defaultModel);
     const chosenModel = models.find((m) => m.id === s.model) ?? usualModel;
-    provider.offer([byDefault(usual?.label), ...providers.map((p) => ({ value: p.id, label: p.enabled ? p.label : `${p.label} (not ready)` }))]);
+    const offered = providers.filter((p) => p.enabled || p.error || p.fix);
+    provider.offer([byDefault(usual?.label), ...offered.map((p) => ({ value: p.id, label: p.enabled ? p.label : `${p.label} (not ready)` }))]);
     model.offer([byDefault(usualModel?.label), ...models.map((m) => ({ value: m.id, label: m.label }))]);
     effort.offer([byDefault(), ...(chosenModel?.efforts ?? []).filter((e) => e.id !== "default").map((e) => ({ value: e.id, label: e.label }))]);
   }
@@ -158,7 +159,7 @@ export function siteCard(origin, now) {
     fill(findings, el("li", null, el("p", { class: "muted" }, `Asking ${shimUrl}…`)));
     const found = await diagnose({ shimUrl, token }, extensionVersion());
     test.removeAttribute("aria-disabled");
-    const bad = found.findings.filter((f) => f.level !== "ok").length;
+    const bad = found.findings.filter((f) => f.level === "warn" || f.level === "danger").length;
     verdict.textContent = bad === 0 ? "The connection works." : `${bad} of ${found.findings.length} need a look.`;
     fill(findings, found.findings.map(showFinding));
     if (found.meta === null) return;
