@@ -5,7 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -371,4 +375,61 @@ func TestPairPagePolicy(t *testing.T) {
 	if strings.Contains(a.Body, "\r") {
 		t.Error("a browser reads CR LF as LF, and hashes that")
 	}
+}
+
+// Whatever is sent, by whomever: the token comes back for a code of ours, sent
+// by nothing that is a web page, once, and for nothing else.
+func FuzzPairRequest(f *testing.F) {
+	const good = "GOOD" // stands for a code of ours
+	for _, s := range []struct{ method, path, host, origin, site, media, body string }{
+		{"POST", "/pair", "localhost", ourExtension, "none", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair", "127.0.0.1:4040", "", "", "application/json; charset=utf-8", `{"code":"GOOD","more":1}`},
+		{"POST", "/pair", "localhost", "http://localhost:5173", "same-site", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair", "localhost", "null", "cross-site", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair", "evil.test", "", "", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair/", "localhost", ourExtension, "none", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/%70air", "localhost", ourExtension, "none", "application/json", `{"code":"GOOD"}`},
+		{"POST", "//pair", "localhost", "", "", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair?code=GOOD", "localhost", "", "", "", ``},
+		{"GET", "/pair?code=GOOD", "localhost", "", "", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair/new", "localhost", ourExtension, "none", "application/json", `{"code":"GOOD"}`},
+		{"POST", "/pair", "localhost", ourExtension, "none", "text/plain", `{"code":"GOOD"}`},
+		{"POST", "/pair", "localhost", ourExtension, "none", "application/json", `{"CODE":"GOOD","code":"x"}`},
+		{"POST", "/pair", "localhost", ourExtension, "none", "application/json", `{"code":["GOOD"]}`},
+		{"OPTIONS", "/pair", "localhost", ourExtension, "none", "application/json", `{"code":"GOOD"}`},
+	} {
+		f.Add(s.method, s.path, s.host, s.origin, s.site, s.media, s.body)
+	}
+	codes := pair.NewCodes(nil)
+	h := server.New(server.Options{Runs: newShelf(), Token: testToken, Pair: codes, Project: "shop", Origins: []string{"http://localhost:5173", "*"}})
+	f.Fuzz(func(t *testing.T, method, path, host, origin, site, media, body string) {
+		ours := strings.Contains(body, good)
+		req, err := http.NewRequest(method, "http://localhost", nil)
+		if err != nil {
+			t.Skip("no method")
+		}
+		if req.URL, err = url.ParseRequestURI(path); err != nil {
+			t.Skip("no path")
+		}
+		req.Host = host
+		for name, value := range map[string]string{"Origin": origin, "Sec-Fetch-Site": site, "Content-Type": media} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		body = strings.ReplaceAll(body, good, codes.New())
+		for try := range 2 {
+			req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, req)
+			if !strings.Contains(rec.Body.String(), testToken) {
+				continue
+			}
+			fromUs := origin == "" || strings.EqualFold(origin, ourExtension)
+			if rec.Code != 200 || method != "POST" || req.URL.EscapedPath() != "/pair" || !fromUs || !ours || try == 1 ||
+				site != "" && origin == "" && site != "none" && site != "same-origin" {
+				t.Errorf("try %d: the token was handed out: %s %s, Host %q, Origin %q, Sec-Fetch-Site %q, %q, %q: %d", try, method, path, host, origin, site, media, body, rec.Code)
+			}
+		}
+	})
 }
