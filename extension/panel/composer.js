@@ -264,14 +264,14 @@ export class Composer {
 
 /** A line that says what runs, with the button that stops it. */
 export class RunBar {
-  #words = el("span", { class: "run-words cut" });
-  #numbers = el("span", { class: "run-numbers muted" });
+  #words = el("span", { class: "cut" });
+  #numbers = el("span", { class: "muted" });
   #stop;
 
   /** @param {() => void} stop */
   constructor(stop) {
     this.#stop = button({ label: "Stop", icon: "stop", text: true, class: "button small", data: { sw: "stop" } }, stop);
-    this.node = el("div", { class: "run-bar", hidden: true, data: { sw: "run-bar" } }, el("span", { class: "spinner", "aria-hidden": "true" }), this.#words, this.#numbers, this.#stop);
+    this.node = el("div", { class: "run-bar", hidden: true, data: { sw: "run-bar" } }, el("span", { class: "spinner", "aria-hidden": "true" }), el("div", { class: "run-words" }, this.#words, this.#numbers), this.#stop);
   }
 
   /** @param {{words: string, numbers: string, stopping: boolean} | null} run */

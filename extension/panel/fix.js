@@ -12,7 +12,7 @@ const command = /^(slidewrite|claude|codex|grok|git|npm|npx|brew|sudo|rm|export)
  */
 export function fixLine(fix, copy) {
   if (!fix) return null;
-  if (!command.test(fix)) return el("p", { class: "fix-words", dir: "auto" }, fix);
+  if (!command.test(fix)) return el("p", { class: "fix-words", dir: "auto" }, fix.charAt(0).toUpperCase() + fix.slice(1));
   return el("div", { class: "command" },
     el("code", { tabindex: "0", role: "group", "aria-label": "Command" }, fix),
     button({ label: `Copy ${fix}`, title: "Copy", icon: "copy", class: "button quiet icon small" }, () => copy(fix)));

@@ -3,6 +3,7 @@
 
 import { button, el, fill } from "../lib/dom.js";
 import { day, hour, plural } from "../lib/format.js";
+import { Follow } from "./follow.js";
 import { emptyChat, reduce, undone } from "./store.js";
 import { Transcript } from "./transcript.js";
 
@@ -132,7 +133,7 @@ export class HistoryView {
     let events = [];
     let before = "";
     let loading = false;
-    const transcript = new Transcript({ ...desk, retry() {}, goOn() {}, editAgain() {}, checkAgain() {}, queueLast() {} });
+    const transcript = new Transcript({ ...desk, retry() {}, goOn() {}, editAgain() {}, checkAgain() {}, queueLast() {} }, { readOnly: true });
     const earlier = button({ label: "Load earlier", class: "link more", hidden: true }, () => void load());
     const resumeButton = button({ label: "Resume", class: "button primary", disabled: true, data: { sw: "resume" } }, () => resume({ id: session.id, provider, title }, chat));
     fill(this.bar, button({ label: "Back to the list", icon: "back", class: "button quiet icon" }, () => {
@@ -149,19 +150,20 @@ export class HistoryView {
       try {
         const got = await shim.session(provider, session.id, { limit: page.events, before: before || undefined });
         if (turn !== this.#turn) return;
-        const height = box.scrollHeight;
-        const top = box.scrollTop;
+        const first = !box.isConnected;
+        const toBottom = box.scrollHeight - box.scrollTop;
         events = [...got.events, ...events];
         before = got.before;
         chat = events.reduce(reduce, emptyChat());
-        transcript.show({ ...chat, run: null }, false);
         earlier.hidden = before === "";
         resumeButton.disabled = false;
-        if (!box.isConnected) {
+        if (first) {
           fill(this.body, box);
-          box.scrollTop = box.scrollHeight;
+          const follow = new Follow(box, () => {});
+          transcript.showAll(fromTheEnd(chat), () => follow.grown());
         } else {
-          box.scrollTop = top + box.scrollHeight - height;
+          transcript.showNow(fromTheEnd(chat));
+          box.scrollTop = box.scrollHeight - toBottom;
         }
       } catch (err) {
         if (turn === this.#turn) this.#failed(err, () => void this.replay(session));
@@ -197,11 +199,20 @@ export class HistoryView {
         const { message, fix = "", body } = /** @type {import("../lib/shim.js").ShimError} */ (err);
         chat = undone(chat, id, { state: "refused", by: "", sha: "", message, fix, files: body?.files ?? [] });
       }
-      shown.show(chat, false);
+      shown.showAll(chat);
     };
-    shown.show(chat, false);
+    shown.showAll(chat);
     return el("section", { class: "session-changes" }, el("h3", null, "What it changed"), shown.node);
   }
+}
+
+/**
+ * The same items with keys that an earlier page does not change.
+ * @param {Chat} chat
+ * @returns {Chat}
+ */
+function fromTheEnd(chat) {
+  return { ...chat, items: chat.items.map((item, i) => ({ ...item, key: i - chat.items.length })) };
 }
 
 /**

@@ -69,20 +69,24 @@ export class Markdown {
    * built anew.
    * @param {string} text
    * @param {boolean} [ended] nothing comes behind it
+   * @param {number} [most] about so many characters are read in this call
+   * @returns {number} how many are left to be read
    */
-  update(text, ended = false) {
+  update(text, ended = false, most = Infinity) {
     if (text.length < this.#text.length || !text.startsWith(this.#text.slice(-64), Math.max(0, this.#text.length - 64))) this.#reset();
     this.#text = text;
     if (!this.#grow(text)) {
       this.#takeBack?.();
       this.#takeBack = null;
     }
-    for (let end = text.indexOf("\n", this.#read); end >= 0; end = text.indexOf("\n", this.#read)) {
+    const enough = this.#read + most;
+    let end = text.indexOf("\n", this.#read);
+    for (; end >= 0 && this.#read < enough; end = text.indexOf("\n", this.#read)) {
       const line = text.slice(this.#read, end);
       this.#read = end + 1;
       this.#line(line);
     }
-    const rest = this.#growing ? "" : text.slice(this.#read);
+    const rest = this.#growing || end >= 0 ? "" : text.slice(this.#read);
     if (rest && ended) {
       this.#read = text.length;
       this.#line(rest);
@@ -91,6 +95,7 @@ export class Markdown {
     }
     for (const paragraph of this.#dirty) draw(paragraph, this.options.links);
     this.#dirty.clear();
+    return end >= 0 ? text.length - this.#read : 0;
   }
 
   /**
@@ -194,10 +199,14 @@ export class Markdown {
   /** @param {string} text */
   #words(text) {
     if (this.#leaf?.type === "text") return this.#more(this.#leaf, text);
-    const paragraph = words(el("p", { dir: "auto" }));
+    const paragraph = words(el("p", { dir: this.#inList() ? null : "auto" }));
     this.#attach(paragraph.node);
     this.#leaf = paragraph;
     this.#more(paragraph, text);
+  }
+
+  #inList() {
+    return this.#stack.some((container) => container.type === "list");
   }
 
   /** @param {Paragraph} paragraph @param {string} text */
@@ -241,11 +250,12 @@ export class Markdown {
     const ordered = number !== undefined;
     let list = this.#stack[this.#stack.length - 1];
     if (list.type !== "list" || list.ordered !== ordered) {
-      list = { type: "list", ordered, node: el(ordered ? "ol" : "ul", ordered && Number(number) !== 1 ? { start: Number(number) } : null) };
+      // The outermost list has the direction of its text, and all in it has that.
+      list = { type: "list", ordered, node: el(ordered ? "ol" : "ul", { dir: this.#inList() ? null : "auto", start: ordered && Number(number) !== 1 ? Number(number) : null }) };
       this.#open(list);
     }
     const space = after.length > 4 || after === "" ? 1 : after.length;
-    const node = el("li", { dir: "auto" });
+    const node = el("li", null);
     this.#open({ type: "item", node, indent: before.length + mark.length + space, mark: before.length });
     return line.slice(Math.min(all.length, before.length + mark.length + space));
   }

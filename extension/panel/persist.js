@@ -18,7 +18,7 @@
  */
 
 /** In characters of JSON: a tab's chat, its pictures. The area holds 10 MB for all tabs. */
-const room = { chat: 1_000_000, pictures: 1_500_000 };
+const room = { chat: 500_000, pictures: 1_500_000 };
 
 /** @param {number} tabId */
 const key = (tabId) => `panel:${tabId}`;

@@ -3,7 +3,7 @@
 
 /** @typedef {import("./store.js").Step} Step */
 
-/** A sentence in pieces; a piece that is code is set so. @typedef {{text: string, code?: boolean}} Piece */
+/** A sentence in pieces: `code` is set as code, `tight` follows without a space. @typedef {{text: string, code?: boolean, tight?: boolean}} Piece */
 
 /**
  * What a call does: `did` and `doing` with its detail behind, and how several
@@ -84,7 +84,7 @@ export function summary(steps) {
   /** @type {Piece[]} */
   const pieces = [];
   for (const [name, same] of kinds) {
-    if (pieces.length > 0) pieces[pieces.length - 1].text += ",";
+    if (pieces.length > 0) pieces.push({ text: ",", tight: true });
     const verb = verbs[name];
     const distinct = verb.path ? new Set(same.map((step) => step.detail)).size : same.length;
     const part = distinct === 1 || name === "plan" ? sentence(same[0]) : [{ text: name === "agent" ? `Asked ${distinct} helpers` : `${verb.did} ${distinct} ${verb.things[1]}` }];
@@ -95,7 +95,7 @@ export function summary(steps) {
 }
 
 /** A sentence as plain text. @param {Piece[]} pieces */
-export const plain = (pieces) => pieces.map((piece) => piece.text).join(" ");
+export const plain = (pieces) => pieces.map((piece, i) => (i === 0 || piece.tight ? "" : " ") + piece.text).join("");
 
 /** @param {string} path */
 function baseName(path) {

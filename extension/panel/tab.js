@@ -32,7 +32,7 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("./queue.js").Message} Message */
 
 /** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands. */
-const times = { slice: 8, keep: 400, escape: 4_000, busy: 2_000 };
+const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000 };
 /** So many sent messages can be recalled. */
 const mostRecall = 50;
 
@@ -320,7 +320,7 @@ export class TabView {
       this.connection.noticed(err);
       const { code = "internal", message, fix = "", body } = /** @type {ShimError} */ (err);
       this.chat = fail(this.chat, { code, message, fix, busy: code === "busy" ? (body?.run ?? { id: "", prompt: "", startedAt: "" }) : null });
-      this.announce(`Failed: ${message}`, true);
+      this.announce(`Failed: ${message}`);
     }
     this.live = true;
     this.ended();
@@ -579,7 +579,7 @@ export class TabView {
   drawNow() {
     this.drawHead();
     this.drawState();
-    this.transcript.show(this.chat, this.details);
+    if (this.transcript.show(this.chat, this.details)) this.draw();
     this.drawRun();
     const { meta } = this.connection;
     const site = this.site();

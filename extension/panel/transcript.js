@@ -3,6 +3,7 @@
 
 import { button, el } from "../lib/dom.js";
 import { cards } from "./cards/index.js";
+import { place } from "./place.js";
 
 /** @typedef {import("./store.js").Chat} Chat */
 /** @typedef {import("./store.js").Item} Item */
@@ -10,6 +11,8 @@ import { cards } from "./cards/index.js";
 
 /** So many items are nodes at first; more on demand. */
 const most = 300;
+/** In characters: what is drawn in one frame, and what an item counts for in it. */
+const frame = { all: 3_000, item: 100 };
 
 export class Transcript {
   /** @type {Map<number, {item: Item, around: string, view: import("./cards/index.js").View<any>}>} */
@@ -18,19 +21,45 @@ export class Transcript {
   /** @type {{chat: Chat, details: boolean} | null} */
   #shown = null;
 
-  /** @param {import("./cards/index.js").Desk} desk */
-  constructor(desk) {
+  /**
+   * @param {import("./cards/index.js").Desk} desk
+   * @param {{readOnly?: boolean}} [options] readOnly: nothing can be sent from it
+   */
+  constructor(desk, { readOnly = false } = {}) {
     this.desk = desk;
+    this.readOnly = readOnly;
     this.node = el("div", { class: "items" });
     this.earlier = button({ label: "Show earlier", class: "link more" }, () => {
       this.#most += most;
-      if (this.#shown) this.show(this.#shown.chat, this.#shown.details);
+      this.#again();
     });
+  }
+
+  /** @param {() => void} [drawn] */
+  #again(drawn = () => {}) {
+    if (this.#shown && this.show(this.#shown.chat, this.#shown.details)) requestAnimationFrame(() => this.#again(drawn));
+    drawn();
+  }
+
+  /**
+   * All of a chat, over as many frames as that takes.
+   * @param {Chat} chat
+   * @param {() => void} [drawn] called after each of them
+   */
+  showAll(chat, drawn = () => {}) {
+    this.#shown = { chat, details: false };
+    this.#again(drawn);
+  }
+
+  /** All of a chat at once. @param {Chat} chat */
+  showNow(chat) {
+    while (this.show(chat, false));
   }
 
   /**
    * @param {Chat} chat
    * @param {boolean} details raw calls are shown
+   * @returns {boolean} whether there is more to draw, in the next frame
    */
   show(chat, details) {
     this.#shown = { chat, details };
@@ -42,10 +71,17 @@ export class Transcript {
     const nodes = [];
     const keys = new Set(items.map((item) => item.key));
     for (const key of this.#views.keys()) if (!keys.has(key)) this.#views.delete(key);
+    const budget = { left: frame.all };
+    let behind = false;
     for (const item of items) {
+      const last = !this.readOnly && (item.kind === "user" ? item.key === lastUser : item.key >= (lastUser ?? 0));
       /** @type {Around} */
-      const around = { live: !idle && item.key === lastKey, last: item.kind === "user" ? item.key === lastUser : item.key >= (lastUser ?? 0), idle, details };
-      const same = `${around.live} ${around.last} ${idle} ${details}`;
+      const around = { live: !idle && item.key === lastKey, last, idle, details, budget };
+      const same = `${around.live} ${last} ${idle} ${details}`;
+      if (budget.left <= 0 && !this.#views.has(item.key)) {
+        behind = true;
+        break;
+      }
       let known = this.#views.get(item.key);
       if (!known) {
         const view = cards[item.kind](this.desk);
@@ -55,28 +91,17 @@ export class Transcript {
         this.#views.set(item.key, known);
       }
       if (known.item !== item || known.around !== same) {
-        known.view.update(item, around);
+        budget.left -= frame.item;
+        const unfinished = known.view.update(item, around) === true;
+        behind ||= unfinished;
         known.item = item;
-        known.around = same;
+        known.around = unfinished ? "" : same;
       }
       nodes.push(known.view.node);
     }
-    this.#place(nodes);
+    place(this.node, nodes);
     if (chat.items.length > items.length) this.node.before(this.earlier);
     else this.earlier.remove();
-  }
-
-  /** Puts the nodes in order, and moves none that stands right. @param {HTMLElement[]} nodes */
-  #place(nodes) {
-    let at = this.node.firstChild;
-    for (const node of nodes) {
-      if (node === at) at = at.nextSibling;
-      else this.node.insertBefore(node, at);
-    }
-    while (at) {
-      const next = at.nextSibling;
-      at.remove();
-      at = next;
-    }
+    return behind;
   }
 }

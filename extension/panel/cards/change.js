@@ -59,7 +59,7 @@ export function changeCard(desk) {
         now.runId && !taken && button({ label: "Undo", icon: "undo", text: true, class: "button", data: { sw: "undo" }, disabled: busy, title: busy ? "After the run that is going on" : "Take this change back" }, () => desk.undo(now.runId)),
         taken && now.undo?.by && button({ label: "Redo", icon: "redo", text: true, class: "button", data: { sw: "redo" }, disabled: busy }, () => desk.redo(now.runId, now.undo?.by ?? "")),
         now.runId && button({ label: "Copy diff", icon: "copy", text: true, class: "button quiet" }, () => void copyDiff()),
-        address && el("a", { class: "button quiet", href: address }, icon("external"), "Open"));
+        address && el("a", { class: "button quiet", href: address }, icon("external"), el("span", null, "Open")));
       row.hidden = !row.hasChildNodes();
     },
   };
@@ -118,8 +118,8 @@ function fileRow(desk, runId, file) {
 function commitLine({ commit, commitError, files }) {
   if (commit) {
     return el("p", { class: "commit" }, icon("commit"),
-      el("span", null, "Committed as ", el("code", null, commit.sha), commit.count !== files.length && files.length > 0 ? ` (${plural(commit.count, "file")})` : ""),
-      commit.hooksSkipped && el("span", { class: "tag", title: "The repository's commit hooks were not run; slidewrite --commit-verify runs them" }, "hooks skipped"));
+      el("span", null, "Committed as ", el("code", null, commit.sha), commit.count !== files.length && files.length > 0 ? ` (${plural(commit.count, "file")}) ` : " ",
+        commit.hooksSkipped && el("span", { class: "tag", title: "The repository's commit hooks were not run; slidewrite --commit-verify runs them" }, "hooks skipped")));
   }
   return commitError ? null : el("p", { class: "commit" }, icon("commit"), "Not committed");
 }

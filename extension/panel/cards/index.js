@@ -1,7 +1,8 @@
 // Runs in: side panel. One renderer per kind of item, in one table.
 //
 // A renderer makes a view: a node, and `update`, which is called with the item
-// whenever that has changed, and with what surrounds it.
+// whenever that has changed, and with what surrounds it. It returns true when it
+// has not drawn all of the item: it is called again in the next frame.
 
 import { changeCard } from "./change.js";
 import { errorCard } from "./error.js";
@@ -40,11 +41,12 @@ import { dividerLine, imageLine, noteLine, statsLine, stoppedLine } from "./line
  * @property {boolean} last it is the last of its kind
  * @property {boolean} idle nothing runs
  * @property {boolean} details raw calls are shown
+ * @property {{left: number}} budget characters that may still be drawn in this frame
  */
 
 /**
  * @template {Item} I
- * @typedef {{node: HTMLElement, update: (item: I, around: Around) => void}} View
+ * @typedef {{node: HTMLElement, update: (item: I, around: Around) => void | boolean}} View
  */
 
 /** @type {{[K in Item["kind"]]: (desk: Desk) => View<any>}} */

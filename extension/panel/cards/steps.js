@@ -2,6 +2,7 @@
 // single calls, each of which opens to its output. A failure opens by itself.
 
 import { button, el, fill, icon } from "../../lib/dom.js";
+import { place } from "../place.js";
 import { plain, sentence, summary } from "../steps.js";
 
 /** @typedef {import("../store.js").Step} Step */
@@ -11,7 +12,7 @@ import { plain, sentence, summary } from "../steps.js";
 const most = 60;
 
 /** @param {import("../steps.js").Piece[]} pieces */
-const set = (pieces) => pieces.map((piece, i) => [i > 0 && " ", piece.code ? el("code", { title: piece.text }, piece.text) : el("span", null, piece.text)]).flat();
+const set = (pieces) => pieces.map((piece, i) => [i > 0 && !piece.tight && " ", piece.code ? el("code", { title: piece.text }, piece.text) : el("span", null, piece.text)]).flat();
 
 /** @param {Step} step */
 const failed = (step) => step.result?.isError === true;
@@ -26,15 +27,18 @@ export function stepsCard(_desk) {
   const head = button({ label: "", class: "steps-head", "aria-expanded": "false", "aria-controls": id }, () => open(!isOpen, true));
   head.replaceChildren(icon("chevron"), mark, words);
   const earlier = button({ label: "", class: "link more" }, () => {
+    back = true;
     from = Math.max(0, from - most);
     draw();
   });
+  const first = el("li", null, earlier);
   const list = el("ul", { id, class: "steps-list", hidden: true });
   const node = el("div", { class: "steps" }, head, list);
 
   let isOpen = false;
   let chosen = false; // the reader has opened or closed it
-  let from = -1;
+  let from = 0;
+  let back = false; // the reader has gone back from the last ones
   /** @type {StepsItem | undefined} */
   let item;
   let details = false;
@@ -53,7 +57,8 @@ export function stepsCard(_desk) {
   function draw() {
     if (!isOpen || !item) return;
     const { steps } = item;
-    if (from < 0) from = Math.max(0, steps.length - most);
+    if (!back) from = Math.max(0, steps.length - most);
+    for (const i of rows.keys()) if (i < from) rows.delete(i);
     for (let i = from; i < steps.length; i++) {
       const known = rows.get(i);
       if (known?.step === steps[i] && known.row.details === details) continue;
@@ -62,12 +67,9 @@ export function stepsCard(_desk) {
       rows.set(i, { step: steps[i], row });
     }
     const wanted = [...Array(steps.length - from).keys()].map((i) => /** @type {{row: StepRow}} */ (rows.get(from + i)).row.node);
-    const shown = [...list.children].filter((child) => !child.contains(earlier));
-    if (wanted.length !== shown.length || wanted[0] !== shown[0]) list.replaceChildren(...wanted);
-    if (from > 0) {
-      earlier.textContent = `Show ${Math.min(from, most)} earlier`;
-      if (!list.contains(earlier)) list.prepend(el("li", null, earlier));
-    }
+    earlier.textContent = `Show ${Math.min(from, most)} earlier`;
+    if (from > 0) wanted.unshift(first);
+    place(list, wanted);
   }
 
   return {
