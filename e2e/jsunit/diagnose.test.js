@@ -39,6 +39,7 @@ test("a newer binary offers to reload the extension, an older one does not", () 
   const older = find({ version: "0.0.9" })[1];
   deepEqual([older.level, older.fix, older.reload], ["warn", undefined, undefined]);
   equal(find({ version: "0.1.0-dev" })[1].level, "ok");
+  equal(find({ version: "" })[1].level, "info");
 });
 
 test("git that is not ok is told with its detail and its cure", () => {

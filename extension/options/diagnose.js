@@ -84,6 +84,7 @@ function versions(shim, extension) {
   if (order > 0) {
     return { level: "warn", title: "Version", text: `This extension is ${extension}, the shim is older: ${shim}. Stop it, update slidewrite, start it again.` };
   }
+  if (shim === "") return { level: "info", title: "Version", text: `The extension is ${extension}. This shim tells none.` };
   return { level: "ok", title: "Version", text: extension === shim ? `Shim and extension are ${shim}.` : `The shim is ${shim}, the extension ${extension}.` };
 }
 
