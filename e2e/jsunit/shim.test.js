@@ -50,7 +50,7 @@ const stream = (events, { first = 1, breaks = false } = {}) => () => {
       if (breaks) controller.error(new TypeError("network error"));
     },
   });
-  return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+  return new Response(body, { headers: { "Content-Type": "text/event-stream", "Content-Location": "runs/r1/events" } });
 };
 
 /** @param {AsyncIterable<any>} events */
@@ -123,12 +123,14 @@ test("a stream that breaks goes on behind its last event", async () => {
   deepEqual(live, [false, false, true, false, true]);
 });
 
-test("a stream that breaks before its start is found by what was asked", async () => {
-  const now = new Date().toISOString();
-  const asked = await played([stream([{ type: "note" }], { breaks: true }), json({ runs: [{ id: "r8", prompt: "other", startedAt: now }, { id: "r9", prompt: "p", startedAt: now }] }), stream([start, { type: "done" }], { first: 2 })], async (shim) => {
-    deepEqual(await words(shim.design({ prompt: "p" })), ["1 note", "2 start", "3 done"]);
+test("a stream that breaks before its first event is taken up by its address", async () => {
+  /** @type {string[]} */
+  const told = [];
+  const asked = await played([stream([], { breaks: true }), stream([start, { type: "done" }])], async (shim) => {
+    deepEqual(await words(shim.design({ prompt: "p" }, { onRun: (id) => told.push(id) })), ["1 start", "2 done"]);
   });
-  equal(asked[2].path, "/runs/r9/events");
+  equal(asked[1].path, "/runs/r1/events");
+  deepEqual(told, ["r1"]);
 });
 
 test("what is not passing ends the following", async () => {

@@ -83,6 +83,7 @@ import { frames } from "./sse.js";
  * @typedef {object} StreamOptions
  * @property {AbortSignal} [signal]
  * @property {(live: boolean) => void} [onLive] the connection was lost, or is back
+ * @property {(runId: string) => void} [onRun] the run was begun; before its first event
  */
 /** @typedef {ReturnType<typeof connect>} Shim */
 
@@ -217,7 +218,7 @@ export function connect({ shimUrl, token }) {
    * @param {string} path
    * @param {Parameters<typeof send>[1]} options
    * @param {AbortSignal} [signal]
-   * @param {() => void} [opened] called when the answer begins
+   * @param {(response: Response) => void} [opened] called when the answer begins
    * @returns {AsyncGenerator<Numbered, void, void>}
    */
   async function* stream(path, options, signal, opened = () => {}) {
@@ -233,7 +234,7 @@ export function connect({ shimUrl, token }) {
       alive();
       const response = await send(path, { ...options, signal: either });
       if (!response.body || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) throw failure("not_a_shim", base, response.status);
-      opened();
+      opened(response);
       for await (const frame of frames(response.body, alive)) {
         const event = decode(frame.data);
         if (event) yield { id: frame.id, event };
@@ -280,46 +281,25 @@ export function connect({ shimUrl, token }) {
    * @param {StreamOptions} options
    * @returns {AsyncGenerator<Numbered, void, void>}
    */
-  async function* design(body, { signal, onLive = () => {} } = {}) {
-    const sentAt = Date.now();
+  async function* design(body, { signal, onLive = () => {}, onRun = () => {} } = {}) {
     let after = 0;
     let runId = "";
-    let begun = false;
+    const opened = (/** @type {Response} */ response) => {
+      runId = /(?:^|\/)runs\/([\w-]+)\/events$/.exec(response.headers.get("Content-Location") ?? "")?.[1] ?? "";
+      if (runId) onRun(runId);
+    };
     try {
-      for await (const numbered of stream("/design", { method: "POST", body }, signal, () => begun = true)) {
+      for await (const numbered of stream("/design", { method: "POST", body }, signal, opened)) {
         after = numbered.id;
-        if (numbered.event.type === "start") runId = numbered.event.runId;
         yield numbered;
         if (numbered.event.type === "done") return;
       }
     } catch (err) {
-      if (signal?.aborted || !isPassing(err) || !begun) throw err;
+      if (signal?.aborted || !isPassing(err) || !runId) throw err;
     }
+    if (!runId) throw failure("not_a_shim", base, 200);
     onLive(false);
-    if (!runId) runId = await started(String(body.prompt ?? ""), sentAt, signal);
     yield* follow(runId, after, { signal, onLive });
-  }
-
-  /**
-   * The id of a run whose stream broke before it was told.
-   * @param {string} prompt
-   * @param {number} sentAt
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<string>}
-   */
-  async function started(prompt, sentAt, signal) {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        /** @type {RunSummary[]} */
-        const list = (await call("/runs", { signal })).runs;
-        const found = list.find((run) => run.prompt === prompt && Date.parse(run.startedAt) >= sentAt - 2_000);
-        if (found) return found.id;
-        throw new ShimError({ status: 404, code: "not_found", message: "The connection broke before the run had begun.", fix: "Send it again." });
-      } catch (err) {
-        if (signal?.aborted || !isPassing(err)) throw err;
-        await pause(waits[Math.min(attempt, waits.length - 1)], signal);
-      }
-    }
   }
 
   const run = (/** @type {string} */ id) => `/runs/${encodeURIComponent(id)}`;

@@ -14,8 +14,15 @@ export class Follow {
   constructor(box, changed) {
     this.box = box;
     this.changed = changed;
-    box.addEventListener("scroll", () => this.#set(box.scrollHeight - box.scrollTop - box.clientHeight < near), { passive: true });
+    box.addEventListener("scroll", () => this.#measure(), { passive: true });
+    // What the reader opens at the end grows under their eyes: it stays there.
+    box.addEventListener("click", () => requestAnimationFrame(() => this.#measure()));
     new ResizeObserver(() => this.grown()).observe(box);
+  }
+
+  #measure() {
+    const { scrollHeight, scrollTop, clientHeight } = this.box;
+    this.#set(scrollHeight - scrollTop - clientHeight < near);
   }
 
   /** @param {boolean} atEnd */

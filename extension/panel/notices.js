@@ -2,6 +2,7 @@
 // should be with the agent, git, or the versions.
 
 import { button, el } from "../lib/dom.js";
+import { compareVersions, extensionVersion } from "../lib/version.js";
 import { fixLine } from "./fix.js";
 
 /** @typedef {import("../lib/shim.js").Meta} Meta */
@@ -54,21 +55,15 @@ function notice(name, level, text, fix, copy, action = false) {
   return el("div", { class: `notice ${level}`, data: { sw: "notice", notice: name } }, el("p", { dir: "auto" }, text, action && " ", action), fixLine(fix, copy));
 }
 
-/** The numbers of a version. @param {string} version */
-const numbers = (version) => (/^\d+(\.\d+){0,3}/.exec(version)?.[0] ?? "").split(".").map(Number);
-
 /**
  * What to say when the shim is of another version than the extension.
  * @param {string} shimVersion
  */
 function mismatch(shimVersion) {
-  const own = chrome.runtime.getManifest().version;
-  const [a, b] = [numbers(shimVersion), numbers(own)];
-  const length = Math.max(a.length, b.length);
-  const at = [...Array(length).keys()].find((i) => (a[i] ?? 0) !== (b[i] ?? 0));
-  if (at === undefined) return null;
-  const newer = (a[at] ?? 0) > (b[at] ?? 0);
-  return newer
+  const own = extensionVersion();
+  const newer = compareVersions(shimVersion, own);
+  if (newer === 0) return null;
+  return newer > 0
     ? { text: `The shim is ${shimVersion}, this extension ${own}. Write out the one that belongs to it, then reload:`, fix: "slidewrite extension", reload: true }
     : { text: `This extension is ${own}, the shim only ${shimVersion}. Update slidewrite, and restart it.`, fix: "", reload: false };
 }

@@ -66,7 +66,7 @@
 /**
  * The run that is going on.
  * @typedef {object} Run
- * @property {string} id "" before the agent has told
+ * @property {string} id "" before the shim has told
  * @property {number} lastId of the last event received
  * @property {string} prompt
  * @property {string} provider
@@ -115,6 +115,11 @@ export function receive(chat, { id, event }) {
   return after.run ? { ...after, run: { ...after.run, lastId: id } } : after;
 }
 
+/** The run has an id, before any event. @param {Chat} chat @param {string} id @returns {Chat} */
+export function begun(chat, id) {
+  return chat.run ? { ...chat, run: { ...chat.run, id } } : chat;
+}
+
 /**
  * The run was refused or lost: it ends with an error that no event told.
  * @param {Chat} chat
@@ -123,11 +128,6 @@ export function receive(chat, { id, event }) {
  */
 export function fail(chat, { message, code, fix = "", busy = null }) {
   return { ...add(chat, { kind: "error", message, code, fix, resetsAt: "", busy }), run: null, outcome: "failed" };
-}
-
-/** A note of the panel's own. @param {Chat} chat @param {string} message @returns {Chat} */
-export function say(chat, message) {
-  return add(chat, { kind: "note", message, level: "info", code: "", resetsAt: "" });
 }
 
 /** @param {Chat} chat @returns {Chat} */
@@ -176,7 +176,7 @@ export function reduce(chat, event) {
  */
 const reducers = {
   start(chat, { sessionId, model, runId, provider }) {
-    const run = chat.run && { ...chat.run, id: runId ?? "", model: model ?? "", provider: provider ?? chat.run.provider };
+    const run = chat.run && { ...chat.run, id: runId || chat.run.id, model: model ?? "", provider: provider ?? chat.run.provider };
     return { ...chat, run, session: sessionId ? { id: sessionId, provider: provider ?? "" } : chat.session };
   },
 

@@ -20,7 +20,7 @@ import { keep, recover, tabOfRun } from "./persist.js";
 import { showPreview } from "./preview.js";
 import { showQueue } from "./queue.js";
 import { stateCard } from "./states.js";
-import { ask, divide, emptyChat, fail, receive, stopping, undone } from "./store.js";
+import { ask, begun, divide, emptyChat, fail, receive, stopping, undone } from "./store.js";
 import { plain, sentence } from "./steps.js";
 import { Transcript } from "./transcript.js";
 
@@ -77,7 +77,12 @@ export class TabView {
   constructor(tabId, settings) {
     this.tabId = tabId;
     this.settings = settings;
-    this.connection = new Connection(() => this.draw());
+    this.connection = new Connection(() => {
+      const { meta } = this.connection;
+      const site = this.site();
+      if (meta && site && site.project !== meta.project) void this.set({ project: meta.project });
+      this.draw();
+    });
     const copy = (/** @type {string} */ text) => void this.copy(text);
     this.project = el("h1", { class: "project" });
     this.agent = el("p", { class: "agent muted cut" });
@@ -90,7 +95,7 @@ export class TabView {
     this.notices = el("div", { class: "notices" });
     this.transcript = new Transcript(this.desk());
     this.stateBox = el("div", { class: "state-box" });
-    this.box = el("main", { class: "scroll", tabindex: "-1" }, this.stateBox, this.transcript.node);
+    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node);
     this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => this.follow.toEnd());
     this.follow = new Follow(this.box, (away) => { this.jump.hidden = !away; });
     this.runBar = new RunBar(() => this.stop());
@@ -278,18 +283,10 @@ export class TabView {
     const { shim } = this.connection;
     const { run } = this.chat;
     if (!shim || !run) return;
-    const { signal } = this.#abort;
     this.draw();
     await this.take(async function* (options) {
-      let { id } = run;
-      while (!id) {
-        // It was begun, or not: the shim's own list tells.
-        const list = await shim.runs({ signal });
-        const found = list.find((r) => r.prompt === run.prompt && Date.parse(r.startedAt) >= run.startedAt - 2_000);
-        if (!found) throw new ShimError({ status: 404, code: "not_found", message: "This message had not reached the shim when the panel was closed.", fix: "Send it again." });
-        id = found.id;
-      }
-      yield* shim.follow(id, run.lastId, options);
+      if (!run.id) throw new ShimError({ status: 404, code: "not_found", message: "This message had not reached the shim when the panel was closed.", fix: "Send it again." });
+      yield* shim.follow(run.id, run.lastId, options);
     });
   }
 
@@ -299,12 +296,20 @@ export class TabView {
    */
   async take(open) {
     const { signal } = this.#abort;
+    const onLive = (/** @type {boolean} */ live) => {
+      this.live = live;
+      this.draw();
+    };
+    const onRun = (/** @type {string} */ id) => {
+      this.chat = begun(this.chat, id);
+      this.keep();
+    };
     this.live = true;
     this.tick();
     this.draw();
     try {
       let since = performance.now();
-      for await (const numbered of open({ signal, onLive: (live) => { this.live = live; this.draw(); } })) {
+      for await (const numbered of open({ signal, onLive, onRun })) {
         if (signal.aborted) return;
         this.chat = receive(this.chat, numbered);
         this.noted(numbered.event);
@@ -362,9 +367,8 @@ export class TabView {
     this.chat = stopping(this.chat);
     this.draw();
     try {
-      const id = run.id || (await shim.runs()).find((r) => r.state === "running" && r.prompt === run.prompt)?.id;
-      if (!id) throw new Error("The agent has not started yet. Try again in a moment.");
-      await shim.stop(id);
+      if (!run.id) throw new Error("The run has not started yet. Try again in a moment.");
+      await shim.stop(run.id);
     } catch (err) {
       this.connection.noticed(err);
       if (this.chat.run) this.chat = { ...this.chat, run: { ...this.chat.run, stopping: false } };

@@ -46,7 +46,7 @@ export function errorCard(desk) {
         button({ label: "Try again", icon: "retry", text: true, class: "button" }, desk.retry));
       fill(node,
         el("div", { class: "card-title" }, icon("error"), el("h3", null, titles[code] ?? "That did not work")),
-        el("div", { class: "error-text", dir: "auto" }, busy ? busyText(busy) : message),
+        el("div", { class: "error-text", dir: "auto", ...(message.length > 400 && { tabindex: "0", role: "group", "aria-label": "Message" }) }, busy ? busyText(busy) : message),
         time && el("p", null, `It resets ${time}.`),
         !busy && fixLine(fix, desk.copy),
         row);

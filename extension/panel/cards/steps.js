@@ -2,6 +2,7 @@
 // single calls, each of which opens to its output. A failure opens by itself.
 
 import { button, el, fill, icon } from "../../lib/dom.js";
+import { oneLine } from "../../lib/format.js";
 import { place } from "../place.js";
 import { plain, sentence, summary } from "../steps.js";
 
@@ -110,7 +111,7 @@ class StepRow {
     this.details = details;
     const words = el("span", { class: "step-words" }, set(sentence(step)));
     const output = step.result?.text.trimEnd() ?? "";
-    const raw = details && el("code", { class: "raw", dir: "ltr" }, `${step.tool} ${step.detail}`);
+    const raw = details && el("code", { class: "raw", dir: "ltr" }, oneLine(`${step.tool} ${step.detail}`, 1_000));
     this.node.classList.toggle("failed", failed(step));
     if (!output) {
       fill(this.node, el("div", { class: "step-line" }, failed(step) && icon("warn"), words, failed(step) && el("span", { class: "muted" }, "failed")), raw);

@@ -7,7 +7,7 @@ import { oneLine } from "../../lib/format.js";
 export function thinkingCard(_desk) {
   const line = el("span", { class: "cut", dir: "auto" });
   const word = el("span", { class: "thinking-word" });
-  const body = el("div", { class: "thinking-text", dir: "auto" });
+  const body = el("div", { class: "thinking-text", dir: "auto", tabindex: "0", role: "group", "aria-label": "Thinking" });
   const node = el("details", { class: "thinking" }, el("summary", null, icon("chevron"), word, line), body);
   let text = "";
   const show = () => { if (node.open) body.textContent = text.trim(); };
