@@ -146,7 +146,7 @@ func (p *Page) report() {
 		return
 	}
 	p.T.Logf("%s shows:\n%.4000s", p.Name, text)
-	file := shotPath("failed", p.T.Name()+"_"+p.Name)
+	file := shotPath("failed", strings.ReplaceAll(p.T.Name(), "/", "_")+"_"+p.Name)
 	if err := capture(ctx, file); err == nil {
 		p.T.Logf("screenshot: %s", file)
 	}
@@ -168,6 +168,16 @@ func (p *Page) Go(url string) {
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
 		p.T.Fatalf("%s: open %s: %v", p.Name, url, err)
+	}
+}
+
+// Reload loads the page anew, as F5 does.
+func (p *Page) Reload() {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		p.T.Fatalf("%s: reload: %v", p.Name, err)
 	}
 }
 
@@ -240,7 +250,7 @@ func (p *Page) Shot(name string) {
 
 func shotPath(parts ...string) string {
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("/", "_", " ", "-").Replace(part)
+		parts[i] = strings.NewReplacer(" ", "-").Replace(part)
 	}
 	return filepath.Join(append([]string{"shots"}, parts...)...) + ".png"
 }

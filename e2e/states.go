@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// looks are those that each state of the panel is seen in.
+var looks = []Look{{Dark: false, Width: 360}, {Dark: false, Width: 260}, {Dark: true, Width: 260}, {Dark: true, Width: 360}}
+
+// shown are the numbers of the states that stories have shown.
+var shown = struct {
+	sync.Mutex
+	numbers map[int]bool
+}{numbers: map[int]bool{}}
+
+// Shows looks at the panel in the state that docs/panel-states.md numbers so:
+// light and dark, at its own width and at the narrowest, a screenshot each;
+// nothing may stick out, and nothing may keep people out.
+func (s *Story) Shows(number int) {
+	s.T.Helper()
+	name, ok := panelStates()[number]
+	if !ok {
+		s.T.Fatalf("docs/panel-states.md has no number %d", number)
+	}
+	for _, look := range looks {
+		s.Panel.Wear(look)
+		if wide := Get[int64](s.Panel, `document.documentElement.scrollWidth`); wide > look.Width {
+			s.T.Errorf("%d %s, %s: the panel is %d wide", number, name, look, wide)
+		}
+		s.Panel.Accessible(fmt.Sprintf("%d %s, %s", number, name, look))
+		s.Panel.Shot(fmt.Sprintf("states/%02d-%s", number, look))
+	}
+	s.Panel.Wear(Look{})
+	shown.Lock()
+	defer shown.Unlock()
+	shown.numbers[number] = true
+}
+
+var stateRow = regexp.MustCompile(`(?m)^\| *(\d+) *\| *([^|]+?) *\|`)
+
+// panelStates are the rows of docs/panel-states.md: number and name.
+var panelStates = sync.OnceValue(func() map[int]string {
+	states := map[int]string{}
+	data, err := os.ReadFile(filepath.Join("..", "docs", "panel-states.md"))
+	if err != nil {
+		panic(err)
+	}
+	for _, row := range stateRow.FindAllStringSubmatch(string(data), -1) {
+		number, _ := strconv.Atoi(row[1])
+		states[number] = row[2]
+	}
+	return states
+})
+
+// notShown are the states that no story has shown.
+func notShown() []string {
+	shown.Lock()
+	defer shown.Unlock()
+	var missing []string
+	states := panelStates()
+	for _, number := range slices.Sorted(maps.Keys(states)) {
+		if !shown.numbers[number] {
+			missing = append(missing, fmt.Sprintf("%d %s", number, states[number]))
+		}
+	}
+	return missing
+}
