@@ -157,3 +157,13 @@ test("10,000 events within 2 s", () => {
   equal(last(chat, "steps").steps.length, 5_000);
   ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
 });
+
+test("outputs of old calls are cut: memory stays bounded", () => {
+  let chat = play([start]);
+  for (let i = 0; i < 300; i++) {
+    chat = reduce(chat, { type: "tool", tool: "Bash", detail: "ls", id: `t${i}` });
+    chat = reduce(chat, { type: "tool_result", tool: "Bash", id: `t${i}`, text: "x".repeat(4_000), isError: false, truncated: false });
+  }
+  const lengths = last(chat, "steps").steps.map((/** @type {any} */ s) => s.result.text.length);
+  deepEqual([lengths[0], lengths[99], lengths[100], lengths[299]], [200, 200, 4_000, 4_000]);
+});

@@ -6,6 +6,8 @@ const near = 32;
 
 export class Follow {
   #atEnd = true;
+  /** Where the reader was; a box that is hidden forgets it. */
+  #top = 0;
 
   /**
    * @param {HTMLElement} box what scrolls
@@ -17,11 +19,16 @@ export class Follow {
     box.addEventListener("scroll", () => this.#measure(), { passive: true });
     // What the reader opens at the end grows under their eyes: it stays there.
     box.addEventListener("click", () => requestAnimationFrame(() => this.#measure()));
-    new ResizeObserver(() => this.grown()).observe(box);
+    new ResizeObserver(() => {
+      if (box.clientHeight > 0 && !this.#atEnd && box.scrollTop === 0) box.scrollTop = this.#top; // shown again
+      this.grown();
+    }).observe(box);
   }
 
   #measure() {
     const { scrollHeight, scrollTop, clientHeight } = this.box;
+    if (clientHeight === 0) return; // hidden
+    this.#top = scrollTop;
     this.#set(scrollHeight - scrollTop - clientHeight < near);
   }
 

@@ -223,7 +223,7 @@ function fromTheEnd(chat) {
  */
 function changeOf(run, key) {
   return {
-    kind: "change", key, runId: run.id, added: 0, removed: 0, commitError: null,
+    kind: "change", key, runId: run.id, settled: !run.undoable && !run.undone, added: 0, removed: 0, commitError: null,
     files: run.files.map((path) => ({ path, status: "modified", added: 0, removed: 0, binary: false, yours: false })),
     commit: run.sha ? { sha: run.sha, count: run.files.length, hooksSkipped: false } : null,
     undo: run.undone ? { state: "undone", by: "", sha: "", message: "", fix: "", files: [] } : null,

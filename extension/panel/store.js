@@ -45,6 +45,7 @@
  * @property {Commit | null} commit
  * @property {{message: string, fix: string} | null} commitError
  * @property {UndoView | null} undo
+ * @property {boolean} [settled] there is nothing that an undo could do
  */
 /**
  * @typedef {object} StatsItem
@@ -85,6 +86,9 @@
  * @property {Outcome} outcome how the last run ended
  */
 /** @typedef {"" | "done" | "failed" | "stopped"} Outcome */
+
+/** So many outputs of calls in a row are kept whole; of older ones so many characters. */
+const most = { outputs: 200, oldOutput: 200 };
 
 /** @returns {Chat} */
 export function emptyChat() {
@@ -207,6 +211,10 @@ const reducers = {
       // One call may have touched several files: the last of them shows its output.
       const steps = item.steps.with(at, { ...item.steps[at], result });
       for (let n = at - 1; n >= 0 && steps[n].id === id; n--) steps[n] = { ...steps[n], result: { ...result, text: "" } };
+      const old = steps[at - most.outputs];
+      if (old?.result && old.result.text.length > most.oldOutput) {
+        steps[at - most.outputs] = { ...old, result: { ...old.result, text: old.result.text.slice(0, most.oldOutput), truncated: true } };
+      }
       return { ...chat, items: chat.items.with(i, { ...item, steps }) };
     }
     return chat;

@@ -12,7 +12,7 @@ import { place } from "./place.js";
 /** So many items are nodes at first; more on demand. */
 const most = 300;
 /** In characters: what is drawn in one frame, and what an item counts for in it. */
-const frame = { all: 3_000, item: 100 };
+const frame = { all: 2_000, item: 100 };
 
 export class Transcript {
   /** @type {Map<number, {item: Item, around: string, view: import("./cards/index.js").View<any>}>} */

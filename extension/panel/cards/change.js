@@ -56,7 +56,7 @@ export function changeCard(desk) {
       const address = first && desk.editorAddress(first.path, 1);
       const taken = now.undo?.state === "undone";
       fill(row,
-        now.runId && !taken && button({ label: "Undo", icon: "undo", text: true, class: "button", data: { sw: "undo" }, disabled: busy, title: busy ? "After the run that is going on" : "Take this change back" }, () => desk.undo(now.runId)),
+        now.runId && !taken && !now.settled && button({ label: "Undo", icon: "undo", text: true, class: "button", data: { sw: "undo" }, disabled: busy, title: busy ? "After the run that is going on" : "Take this change back" }, () => desk.undo(now.runId)),
         taken && now.undo?.by && button({ label: "Redo", icon: "redo", text: true, class: "button", data: { sw: "redo" }, disabled: busy }, () => desk.redo(now.runId, now.undo?.by ?? "")),
         now.runId && button({ label: "Copy diff", icon: "copy", text: true, class: "button quiet" }, () => void copyDiff()),
         address && el("a", { class: "button quiet", href: address }, icon("external"), el("span", null, "Open")));
