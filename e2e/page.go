@@ -135,9 +135,13 @@ func (p *Page) report() {
 	for _, text := range p.trouble.take() {
 		p.T.Errorf("%s: %s", p.Name, text)
 	}
-	if !p.T.Failed() || p.worker {
-		return
+	if p.T.Failed() && !p.worker {
+		p.look()
 	}
+}
+
+// look writes down what a person would see in the page now.
+func (p *Page) look() {
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))

@@ -22,22 +22,25 @@ var shown = struct {
 
 // Shows looks at the panel in the state that docs/panel-states.md numbers so:
 // light and dark, at its own width and at the narrowest, a screenshot each;
-// nothing may stick out, and nothing may keep people out.
-func (s *Story) Shows(number int) {
-	s.T.Helper()
+// nothing may stick out, and nothing may keep people out. What passes by
+// itself is brought back before each look.
+func (p *Page) Shows(number int, again ...func()) {
+	p.T.Helper()
 	name, ok := panelStates()[number]
 	if !ok {
-		s.T.Fatalf("docs/panel-states.md has no number %d", number)
+		p.T.Fatalf("docs/panel-states.md has no number %d", number)
 	}
 	for _, look := range looks {
-		s.Panel.Wear(look)
-		if wide := Get[int64](s.Panel, `document.documentElement.scrollWidth`); wide > look.Width {
-			s.T.Errorf("%d %s, %s: the panel is %d wide", number, name, look, wide)
+		p.Wear(look)
+		for _, bring := range again {
+			bring()
 		}
-		s.Panel.Accessible(fmt.Sprintf("%d %s, %s", number, name, look))
-		s.Panel.Shot(fmt.Sprintf("states/%02d-%s", number, look))
+		p.Shot(fmt.Sprintf("states/%02d-%s", number, look))
+		if wide := Get[int64](p, `document.documentElement.scrollWidth`); wide > look.Width {
+			p.T.Errorf("%d %s, %s: the panel is %d wide", number, name, look, wide)
+		}
+		p.Accessible(fmt.Sprintf("%d %s, %s", number, name, look))
 	}
-	s.Panel.Wear(Look{})
 	shown.Lock()
 	defer shown.Unlock()
 	shown.numbers[number] = true

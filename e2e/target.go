@@ -18,13 +18,18 @@ import (
 
 // Sight names an element as a person finds it: by its accessible role and
 // name, "button", "Send"; or, with an empty role, by a CSS selector.
-type Sight struct{ Role, Name string }
+type Sight struct {
+	Role, Name string
+	nth        int // with a selector: which, from 0; -1: there must be one
+}
 
 // Role names an element by role and accessible name.
-func Role(role, name string) Sight { return Sight{role, name} }
+func Role(role, name string) Sight { return Sight{role, name, -1} }
 
-// CSS names an element by a selector.
-func CSS(selector string) Sight { return Sight{"", selector} }
+// CSS names the only element of a selector, or the nth.
+func CSS(selector string, nth ...int) Sight {
+	return Sight{"", selector, append(nth, -1)[0]}
+}
 
 func (s Sight) String() string {
 	if s.Role == "" {
@@ -38,7 +43,8 @@ func (s Sight) String() string {
 func (p *Page) find(ctx context.Context, s Sight) (runtime.RemoteObjectID, error) {
 	var objects []runtime.RemoteObjectID
 	if s.Role == "" {
-		res, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.querySelectorAll(" + js(s.Name) + ").length === 1 ? document.querySelector(" + js(s.Name) + ") : document.querySelectorAll(" + js(s.Name) + ").length"})
+		res, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: fmt.Sprintf(
+			"((all, nth) => nth < 0 && all.length !== 1 ? all.length : all[Math.max(nth, 0)] ?? all.length)([...document.querySelectorAll(%s)], %d)", js(s.Name), s.nth)})
 		if err != nil {
 			return "", err
 		}
@@ -271,7 +277,7 @@ func (p *Page) Wear(l Look) {
 		scheme = "dark"
 	}
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
 	if err == nil && l.Width > 0 {
 		_, err = chromedp.Call(p.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
