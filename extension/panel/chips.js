@@ -14,7 +14,7 @@ import { button, el, icon } from "../lib/dom.js";
 /** As many as the shim uses. */
 export const mostChips = 5;
 
-/** There is no picker yet: nothing offers to pick before this is true. */
+/** The picker in the page: nothing in the panel offers to pick while this is false. */
 export const pickerExists = false;
 
 /** @param {unknown} value */
@@ -34,14 +34,13 @@ export function chipView({ capture, thumb }) {
 
 /**
  * @param {Chip} chip
- * @param {{remove: () => void, highlight: (selector: string) => void}} actions
+ * @param {{remove: () => void, highlight: (capture: Capture | null) => void}} actions
  * @returns {HTMLElement}
  */
 export function chipNode(chip, { remove, highlight }) {
   const { label, text: words, thumb, pasted } = chipView(chip);
-  const selector = text(chip.capture.domPath);
   return el("li", { class: "chip", title: words ? `${label}: ${words}` : label, on: {
-    pointerenter: () => !pasted && highlight(selector), pointerleave: () => !pasted && highlight(""),
+    pointerenter: () => !pasted && highlight(chip.capture), pointerleave: () => !pasted && highlight(null),
   } },
     thumb ? el("img", { src: thumb, alt: "" }) : icon(pasted ? "image" : "pick"),
     el("span", { class: "cut" }, el("span", null, label), words && el("span", { class: "muted", dir: "auto" }, " " + words)),
@@ -54,6 +53,6 @@ export function chipNode(chip, { remove, highlight }) {
  * @returns {Capture}
  */
 export function forShim({ capture }) {
-  const { screenshotW: _w, screenshotH: _h, ...rest } = capture;
+  const { screenshotW: _w, screenshotH: _h, pick: _pick, ...rest } = capture;
   return rest;
 }

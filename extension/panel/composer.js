@@ -20,13 +20,15 @@ import { pastedCapture, picturesOf } from "./images.js";
  * @property {(on: boolean) => void} setDetails
  * @property {() => void} preview
  * @property {() => void} pick
- * @property {(selector: string) => void} highlight
+ * @property {(capture: import("./chips.js").Capture | null) => void} highlight
  * @property {(text: string) => void} announce
  */
 
 /**
  * @typedef {object} Surroundings
  * @property {boolean} running
+ * @property {boolean} armed the picker waits for a pick
+ * @property {string} why shown below the field when something is written and cannot be sent
  * @property {string} blocked why nothing can be sent; "" when it can
  * @property {Provider[]} providers
  * @property {string} provider
@@ -64,11 +66,11 @@ export class Composer {
     this.sendButton = button({ label: "Send", icon: "send", class: "button primary icon send", data: { sw: "send" } }, () => this.submit());
     this.menu = el("div", { class: "menu", id: `menu-${id}`, hidden: true });
     this.menuButton = button({ label: "Options", icon: "plus", class: "button quiet icon", "aria-expanded": "false", "aria-controls": `menu-${id}`, data: { sw: "options" } }, () => this.#toggleMenu());
-    const pick = pickerExists && button({ label: "Pick an element", icon: "pick", class: "button quiet icon", data: { sw: "pick" } }, () => writer.pick());
+    this.pickButton = button({ label: "Pick elements", icon: "pick", class: "button quiet icon", "aria-pressed": "false", data: { sw: "pick" } }, () => writer.pick());
     this.node = el("form", { class: "composer", on: { submit: (/** @type {Event} */ e) => e.preventDefault() } },
       this.menu,
       el("div", { class: "writing" }, this.chipList, this.field,
-        el("div", { class: "tools" }, this.menuButton, pick, this.model, this.effort, el("span", { class: "grow" }), this.sendButton)),
+        el("div", { class: "tools" }, this.menuButton, pickerExists && this.pickButton, this.model, this.effort, el("span", { class: "grow" }), this.sendButton)),
       this.why);
     this.node.addEventListener("focusout", (e) => {
       if (!this.menu.hidden && !this.menu.contains(/** @type {Node | null} */ (e.relatedTarget)) && e.relatedTarget !== this.menuButton && e.relatedTarget) this.#toggleMenu(false);
@@ -100,8 +102,10 @@ export class Composer {
 
   /** @param {Surroundings} around */
   show(around) {
-    const { running, blocked, providers, provider, model, effort, autoCommit, details } = around;
+    const { running, blocked, why, armed, providers, provider, model, effort, autoCommit, details } = around;
     this.#blocked = blocked;
+    this.why.textContent = why;
+    this.pickButton.setAttribute("aria-pressed", String(armed));
     this.field.placeholder = running ? "Write the next message…" : "What should change?";
     this.sendButton.title = running ? "Queue" : "Send";
     this.sendButton.setAttribute("aria-label", running ? "Queue" : "Send");
@@ -180,8 +184,7 @@ export class Composer {
   #update() {
     const empty = this.field.value.trim() === "" && this.#chips.length === 0;
     this.sendButton.setAttribute("aria-disabled", String(empty || this.#blocked !== ""));
-    this.why.hidden = this.#blocked === "" || empty;
-    this.why.textContent = this.#blocked;
+    this.why.hidden = this.why.textContent === "" || empty;
     this.chipList.hidden = this.#chips.length === 0;
     fill(this.chipList, this.#chips.map((chip) => chipNode(chip, { remove: () => this.#remove(chip), highlight: this.writer.highlight })));
   }
@@ -204,6 +207,14 @@ export class Composer {
     this.#update();
     this.writer.changed();
     return true;
+  }
+
+  /** What was found out later about a picked element. @param {string} pick @param {import("./chips.js").Capture} patch @param {string} thumb */
+  patchCapture(pick, patch, thumb) {
+    if (!pick) return;
+    this.#chips = this.#chips.map((chip) => (chip.capture.pick === pick ? { ...chip, capture: { ...chip.capture, ...patch, pick }, thumb: thumb || chip.thumb } : chip));
+    this.#update();
+    this.writer.changed();
   }
 
   /** @param {ClipboardEvent} event */

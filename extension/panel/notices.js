@@ -44,6 +44,16 @@ export function notices(meta, provider, { copy, checkAgain }) {
 }
 
 /**
+ * Picking did not work.
+ * @param {import("./picking.js").Trouble} trouble
+ * @param {() => void} reload
+ */
+export function troubleNotice({ message, reload: helps }, reload) {
+  return el("div", { class: "notice warn", role: "alert", data: { sw: "notice", notice: "picker" } },
+    el("p", { dir: "auto" }, message, helps && " ", helps && button({ label: "Reload the tab", class: "link" }, reload)));
+}
+
+/**
  * @param {string} name
  * @param {string} level
  * @param {string} text

@@ -2,9 +2,11 @@
 // that was. With ?tabId=N the panel belongs to that tab alone; without, it
 // follows the active tab of its window.
 
+import { listen } from "../lib/messages.js";
 import { load, onChange } from "../lib/settings.js";
 import { followTheme } from "../lib/theme.js";
 import { forget } from "./persist.js";
+import { pickHandlers } from "./picking.js";
 import { TabView } from "./tab.js";
 
 /** @type {Map<number, TabView>} */
@@ -49,6 +51,8 @@ onChange((changed) => {
   for (const view of views.values()) view.configure(changed);
 });
 
+listen(pickHandlers((tabId) => views.get(tabId)?.picking));
+
 if (bound !== null) {
   await showById(bound);
 } else {
@@ -76,5 +80,8 @@ document.addEventListener("visibilitychange", () => {
   for (const [id, view] of views) view.setShown(id === shown && document.visibilityState === "visible", id === shown);
 });
 addEventListener("pagehide", () => {
-  for (const view of views.values()) view.keep();
+  for (const view of views.values()) {
+    view.keep();
+    if (view.picking.armed) void view.picking.stop();
+  }
 });

@@ -15,8 +15,9 @@ import { Connection, judge } from "./connection.js";
 import { editorAddress } from "./editor.js";
 import { Follow } from "./follow.js";
 import { HistoryView } from "./history.js";
-import { notices } from "./notices.js";
+import { notices, troubleNotice } from "./notices.js";
 import { keep, recover, tabOfRun } from "./persist.js";
+import { Picking } from "./picking.js";
 import { showPreview } from "./preview.js";
 import { showQueue } from "./queue.js";
 import { stateCard } from "./states.js";
@@ -113,9 +114,16 @@ export class TabView {
         this.draw();
       },
       preview: () => this.preview(),
-      pick: () => {},
-      highlight: () => {},
+      pick: () => this.picking.toggle(),
+      highlight: (capture) => this.picking.highlight(capture),
       announce: (text) => this.announce(text, true),
+    });
+    this.picking = new Picking(tabId, {
+      add: (capture) => this.composer.addCapture(capture, ""),
+      more: (pick, patch, thumb) => this.composer.patchCapture(pick, patch, thumb),
+      chips: () => this.composer.draft.chips.length,
+      changed: () => this.draw(),
+      announce: (text) => this.announce(text),
     });
     this.dock = el("footer", { class: "dock" }, this.jump, this.runBar.node, this.queueNode, this.composer.node);
     this.status = el("div", { class: "visually-hidden", role: "status" });
@@ -175,6 +183,7 @@ export class TabView {
       if (!this.composer.draft.text) this.composer.setDraft(kept.draft, kept.chips);
       if (this.chat.run) void this.attach();
     }
+    void this.picking.takeWaiting();
     this.draw();
   }
 
@@ -226,8 +235,8 @@ export class TabView {
   /** Why nothing can be sent; "" when it can. */
   blocked() {
     const state = this.state();
-    if (state.kind === "loading") return "Still connecting to the shim.";
-    if (state.kind !== "ready") return "There is no connection to a project yet.";
+    if (state.kind === "loading") return "Not sent: still connecting to the shim. The draft is kept.";
+    if (state.kind !== "ready") return "Not sent: there is no connection to a project. The draft is kept.";
     const provider = this.provider();
     if (!provider) return `This shim has no provider called ${this.providerId()}. Choose another model.`;
     if (!provider.enabled) return `${provider.label} cannot be used: ${provider.error || "it is switched off"}. Choose another model.`;
@@ -377,8 +386,9 @@ export class TabView {
     }
   }
 
-  /** Asks once, then stops. */
+  /** Ends picking; else asks once, then stops the run. */
   escape() {
+    if (this.picking.armed) return void this.picking.stop();
     if (!this.chat.run || this.chat.run.stopping) return;
     if (Date.now() < this.#escapeUntil) {
       this.#escapeUntil = 0;
@@ -588,7 +598,7 @@ export class TabView {
     const { meta } = this.connection;
     const site = this.site();
     this.composer.show({
-      running: this.chat.run !== null || this.busy !== null, blocked: this.blocked(), providers: meta?.providers ?? [], provider: this.providerId(),
+      running: this.chat.run !== null || this.busy !== null, blocked: this.blocked(), why: this.state().kind === "ready" ? this.blocked() : "", armed: this.picking.armed, providers: meta?.providers ?? [], provider: this.providerId(),
       model: site?.model ?? "", effort: site?.effort ?? "", autoCommit: site?.autoCommit !== false, details: this.details,
     });
     if (this.once("queue", [this.queue.map((m) => m.id), this.waitsFor()])) {
@@ -657,8 +667,12 @@ export class TabView {
       if (state.kind !== "loading" && card) this.announce(card.getAttribute("aria-label") ?? "");
     }
     const { meta } = this.connection;
-    if (this.once("notices", [state.kind, meta?.version, meta?.git, this.provider()])) {
-      fill(this.notices, state.kind === "ready" && meta ? notices(meta, this.provider(), {
+    if (this.once("notices", [state.kind, meta?.version, meta?.git, this.provider(), this.picking.trouble])) {
+      fill(this.notices, this.picking.trouble && troubleNotice(this.picking.trouble, () => {
+        this.picking.trouble = null;
+        void chrome.tabs.reload(this.tabId);
+        this.draw();
+      }), state.kind === "ready" && meta ? notices(meta, this.provider(), {
         copy: (text) => void this.copy(text), checkAgain: () => void this.connection.ask({ refresh: true }),
       }) : null);
     }
@@ -722,6 +736,7 @@ export class TabView {
     const { toast } = this;
     toast.textContent = text;
     toast.hidden = false;
+    (this.dock.hidden ? this.node : this.dock).append(toast);
     const shown = {};
     Object.assign(toast, { shown });
     setTimeout(() => { if (/** @type {any} */ (toast).shown === shown) toast.hidden = true; }, 2_000 + 40 * text.length);

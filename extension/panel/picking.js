@@ -1,0 +1,101 @@
+// Runs in: side panel. A tab's picker as the panel sees it: armed or not, what
+// was picked, what went wrong. Talks to: worker (messages), the tab (highlight).
+
+import { send } from "../lib/messages.js";
+import { mostChips, pickerExists } from "./chips.js";
+
+/** @typedef {import("./chips.js").Capture} Capture */
+/** Why picking did not work; `reload`: the tab has to be loaded anew. @typedef {{message: string, reload: boolean}} Trouble */
+
+/**
+ * @typedef {object} PickHost
+ * @property {(capture: Capture) => boolean} add whether there was room
+ * @property {(pick: string, patch: Capture, thumb: string) => void} more later findings about a pick
+ * @property {() => number} chips how many there are
+ * @property {() => void} changed
+ * @property {(text: string) => void} announce
+ */
+
+/** Messages that the worker's side of the picker gives their types. @param {any} message */
+const ask = (message) => send(message);
+
+export class Picking {
+  armed = false;
+  /** @type {Trouble | null} */
+  trouble = null;
+
+  /** @param {number} tabId @param {PickHost} host */
+  constructor(tabId, host) {
+    this.tabId = tabId;
+    this.host = host;
+  }
+
+  /** Picks that came while no panel listened. */
+  async takeWaiting() {
+    if (!pickerExists) return;
+    const kept = await ask({ type: "sw-picks-take", tabId: this.tabId }).catch(() => null);
+    if (!kept) return;
+    for (const { pick, capture, thumb } of kept.waiting ?? []) {
+      if (this.host.add({ ...capture, pick }) && thumb) this.host.more(pick, {}, thumb);
+    }
+    this.state(Boolean(kept.armed));
+  }
+
+  toggle() {
+    if (this.armed) return void this.stop();
+    this.trouble = null;
+    const max = mostChips - this.host.chips();
+    if (max <= 0) return this.host.announce(`No more than ${mostChips} elements and pictures go along with a message.`);
+    ask({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false }));
+    this.host.changed();
+  }
+
+  async stop() {
+    this.state(false);
+    await ask({ type: "sw-picker-stop", tabId: this.tabId }).catch(() => {}); // it had ended, with the tab or by itself
+  }
+
+  /** @param {boolean} armed */
+  state(armed) {
+    if (armed === this.armed) return;
+    this.armed = armed;
+    if (armed) this.host.announce("Pick elements in the page; Escape ends it");
+    this.host.changed();
+  }
+
+  /** @param {string} pick @param {Capture} capture @returns {boolean} it was taken */
+  picked(pick, capture) {
+    this.trouble = null;
+    this.host.add({ ...capture, pick });
+    return true;
+  }
+
+  /** @param {Trouble} trouble */
+  failed(trouble) {
+    this.armed = false;
+    this.trouble = trouble;
+    this.host.announce(trouble.message);
+    this.host.changed();
+  }
+
+  /** Outlines a picked element in the page; null: none. @param {Capture | null} capture */
+  highlight(capture) {
+    if (!pickerExists) return;
+    const message = { type: "sw-highlight", selector: capture?.domPath ?? "", pick: capture?.pick ?? "" };
+    chrome.tabs.sendMessage(this.tabId, message).catch(() => {}); // no content script there: nothing to outline
+  }
+}
+
+/**
+ * What the worker tells about the picker of a tab, for the view of that tab.
+ * @param {(tabId: number) => Picking | undefined} of
+ * @returns {any} handlers for `listen`
+ */
+export function pickHandlers(of) {
+  return {
+    "sw-picker-state": (/** @type {any} */ { tabId, armed }) => of(tabId)?.state(armed),
+    "sw-element-picked": (/** @type {any} */ { tabId, pick, capture }) => of(tabId)?.picked(pick ?? "", capture) ?? false,
+    "sw-element-more": (/** @type {any} */ { tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
+    "sw-picker-error": (/** @type {any} */ { tabId, message, reload }) => of(tabId)?.failed({ message, reload: reload === true }),
+  };
+}
