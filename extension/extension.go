@@ -17,7 +17,7 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-//go:embed manifest.json background icons lib options pairing panel
+//go:embed manifest.json background icons lib options pairing panel picker
 var files embed.FS
 
 const manifestName = "manifest.json"

@@ -7,6 +7,7 @@ import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
 import { showBadge } from "./badge.js";
 import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
+import { forgetPicker, pickByCommand, pickEnded, pickHint, pickMade, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
 import { removedOrigins, syncScripts, wakeOpenPages } from "./scripts.js";
 
 // At each start of the worker: tokens are nothing for content scripts.
@@ -18,12 +19,24 @@ listen({
   "sw-config-set": async ({ origin, patch }) => forOrigin(await saveOrigin(origin, patch), origin),
   "sw-pair": askToPair,
   "sw-badge": showBadge,
+  "sw-picker-start": startPicker,
+  "sw-picker-stop": stopPicker,
+  "sw-picks-take": takePicks,
+  "sw-pick-made": pickMade,
+  "sw-pick-ended": pickEnded,
+  "sw-pick-hint": pickHint,
+  "sw-capture-tab": takePicture,
 });
 
 // Only where the action does not open the side panel by itself.
 chrome.action.onClicked.addListener(openPanel);
 
-chrome.tabs.onRemoved.addListener((tabId) => void confirmClosed(tabId).catch(report));
+chrome.commands?.onCommand.addListener(pickByCommand);
+
+chrome.tabs.onRemoved.addListener((tabId) => {
+  confirmClosed(tabId).catch(report);
+  forgetPicker(tabId).catch(report);
+});
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {
   syncScripts().catch(report); // an update drops the scripts registered before

@@ -22,6 +22,8 @@ export const scriptsFor = (origins, manifestScripts) =>
     matches: [origin + "/*"],
     js: manifestScripts.flatMap((s) => s.js ?? []),
     runAt: "document_start",
+    ...(manifestScripts.some((s) => s.all_frames) && { allFrames: true }),
+    ...(manifestScripts.some((s) => /** @type {{match_origin_as_fallback?: boolean}} */ (s).match_origin_as_fallback) && { matchOriginAsFallback: true }),
   }));
 
 /**
@@ -78,10 +80,12 @@ export function removedOrigins(oldValue, newValue) {
 
 /**
  * Loopback pages that were open before the extension was installed get their
- * content scripts now: one of them may be the page with the pairing code.
+ * content scripts now: one of them may be the page with the pairing code. Not
+ * the picker: it must have been there before the page's own listeners.
  */
 export async function wakeOpenPages() {
   for (const { matches, js } of chrome.runtime.getManifest().content_scripts ?? []) {
+    if (js?.some((file) => file.startsWith("picker/"))) continue;
     for (const { id } of await chrome.tabs.query({ url: matches })) {
       if (id === undefined) continue;
       // A tab may be gone, or show an error page: that is its own business.

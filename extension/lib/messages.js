@@ -14,15 +14,23 @@
 
 /** @typedef {import("./settings.js").OriginSettings} OriginSettings */
 
-/** Worker → content: take the next gestures as picks. @typedef {{type: "sw-arm-picker", max: number}} ArmPicker */
+/** Worker → content: take the next gestures as picks; copyPath: Shift+click copies the selector. @typedef {{type: "sw-arm-picker", max: number, copyPath: boolean}} ArmPicker */
 /** Worker → content: stop that. @typedef {{type: "sw-disarm-picker"}} DisarmPicker */
-/** To the panel: the picker of a tab is (not) armed. @typedef {{type: "sw-picker-state", tabId: number, armed: boolean, picks: number}} PickerState */
-/** To the panel: the user picked. @typedef {{type: "sw-element-picked", tabId: number, capture: Capture}} ElementPicked */
-/** Panel → worker: arm the picker of a tab. @typedef {{type: "sw-picker-start", tabId: number}} PickerStart */
+/** Content → worker: the user picked; pick is the name of this pick, path leads to the element. @typedef {{type: "sw-pick-made", pick: string, capture: Capture, path: SwPath}} PickMade */
+/** Content → worker: picking ended there, by Escape or after the last pick. @typedef {{type: "sw-pick-ended", picks: number}} PickEnded */
+/** Content → worker: which component is this; answered with its name, "" for none. @typedef {{type: "sw-pick-hint", path: SwPath}} PickHint */
+/** Content → worker: take a picture of the visible tab, of what was picked. @typedef {{type: "sw-capture-tab", pick: string}} CaptureTab */
+/** Worker → content: take the overlay away, and say where a picked element is. @typedef {{type: "sw-shot-place", pick: string}} ShotPlace */
+/** Worker → content: the picture is taken. @typedef {{type: "sw-shot-done"}} ShotDone */
+/** Worker → panel: the picker of a tab is (not) armed. @typedef {{type: "sw-picker-state", tabId: number, armed: boolean, picks: number}} PickerState */
+/** Worker → panel: the user picked. Answered with true, or it is kept for sw-picks-take. @typedef {{type: "sw-element-picked", tabId: number, pick: string, capture: Capture}} ElementPicked */
+/** Worker → panel: what became known of a pick later; thumb is a small picture, "" for none. @typedef {{type: "sw-element-more", tabId: number, pick: string, patch: Record<string, unknown>, thumb: string}} ElementMore */
+/** Worker → panel: picking failed; message is for people; reload: loading the tab anew helps. @typedef {{type: "sw-picker-error", tabId: number, message: string, reload: boolean}} PickerError */
+/** Panel → worker: arm the picker of a tab, for max picks. @typedef {{type: "sw-picker-start", tabId: number, max: number}} PickerStart */
 /** Panel → worker: disarm it. @typedef {{type: "sw-picker-stop", tabId: number}} PickerStop */
-/** To the panel: picking failed; message is for people. @typedef {{type: "sw-picker-error", tabId: number, message: string}} PickerError */
-/** Panel → content: outline an element, "" for none. @typedef {{type: "sw-highlight", selector: string}} Highlight */
-/** Content → worker: a picture of the visible part of the tab. @typedef {{type: "sw-capture-tab"}} CaptureTab */
+/** Panel → worker: what was picked while no panel listened; answered with TakenPicks. @typedef {{type: "sw-picks-take", tabId: number}} PicksTake */
+/** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[]}} TakenPicks */
+/** Panel → content: outline an element, "" for none; pick: the pick that it is of, or "". @typedef {{type: "sw-highlight", selector: string, pick: string}} Highlight */
 /** To the worker: the settings of an origin; answered with OriginSettings. @typedef {{type: "sw-config-get", origin: string}} ConfigGet */
 /** To the worker: change some of them; answered with OriginSettings. @typedef {{type: "sw-config-set", origin: string, patch: Partial<OriginSettings>}} ConfigSet */
 /** Content → worker: a page of a shim offers a pairing code. @typedef {{type: "sw-pair", code: string, origin: string}} Pair */
@@ -30,8 +38,8 @@
 /** Panel → worker: the mark on the toolbar icon of a tab. @typedef {{type: "sw-badge", tabId: number, state: "" | "running" | "done" | "failed"}} Badge */
 
 /**
- * @typedef {ArmPicker | DisarmPicker | PickerState | ElementPicked | PickerStart | PickerStop | PickerError | Highlight
- *   | CaptureTab | ConfigGet | ConfigSet | Pair | Paired | Badge} Message
+ * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
+ *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge} Message
  */
 
 /**
@@ -49,6 +57,8 @@ const count = (v) => Number.isSafeInteger(v) && Number(v) >= 0;
 const flag = (v) => typeof v === "boolean";
 /** @type {Check} */
 const object = (v) => typeof v === "object" && v !== null && !Array.isArray(v);
+/** @type {Check} */
+const list = (v) => Array.isArray(v);
 /** @param {...string} words @returns {Check} */
 const oneOf = (...words) => (v) => typeof v === "string" && words.includes(v);
 
@@ -57,15 +67,22 @@ const oneOf = (...words) => (v) => typeof v === "string" && words.includes(v);
  * @type {{[T in Message["type"]]: {from: Context[], fields: Record<string, Check>}}}
  */
 export const messages = {
-  "sw-arm-picker": { from: ["worker"], fields: { max: count } },
+  "sw-arm-picker": { from: ["worker"], fields: { max: count, copyPath: flag } },
   "sw-disarm-picker": { from: ["worker"], fields: {} },
-  "sw-picker-state": { from: ["content", "worker"], fields: { tabId: count, armed: flag, picks: count } },
-  "sw-element-picked": { from: ["content", "worker"], fields: { tabId: count, capture: object } },
-  "sw-picker-start": { from: ["panel"], fields: { tabId: count } },
+  "sw-pick-made": { from: ["content"], fields: { pick: text, capture: object, path: list } },
+  "sw-pick-ended": { from: ["content"], fields: { picks: count } },
+  "sw-pick-hint": { from: ["content"], fields: { path: list } },
+  "sw-capture-tab": { from: ["content"], fields: { pick: text } },
+  "sw-shot-place": { from: ["worker"], fields: { pick: text } },
+  "sw-shot-done": { from: ["worker"], fields: {} },
+  "sw-picker-state": { from: ["worker"], fields: { tabId: count, armed: flag, picks: count } },
+  "sw-element-picked": { from: ["worker"], fields: { tabId: count, pick: text, capture: object } },
+  "sw-element-more": { from: ["worker"], fields: { tabId: count, pick: text, patch: object, thumb: text } },
+  "sw-picker-error": { from: ["worker"], fields: { tabId: count, message: text, reload: flag } },
+  "sw-picker-start": { from: ["panel"], fields: { tabId: count, max: count } },
   "sw-picker-stop": { from: ["panel"], fields: { tabId: count } },
-  "sw-picker-error": { from: ["content", "worker"], fields: { tabId: count, message: text } },
-  "sw-highlight": { from: ["panel"], fields: { selector: text } },
-  "sw-capture-tab": { from: ["content"], fields: {} },
+  "sw-picks-take": { from: ["panel"], fields: { tabId: count } },
+  "sw-highlight": { from: ["panel"], fields: { selector: text, pick: text } },
   "sw-config-get": { from: ["panel", "options"], fields: { origin: text } },
   "sw-config-set": { from: ["panel", "options"], fields: { origin: text, patch: object } },
   "sw-pair": { from: ["content"], fields: { code: text, origin: text } },

@@ -1,0 +1,116 @@
+// The types of picker/: classic scripts, which register on one namespace of
+// the isolated world, and on another of the page's own world for as long as a
+// question to the page's framework takes.
+
+interface SwBox {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+/** From the document of the picker's window to an element: the place among the children, into a shadow root, into a frame. */
+type SwPath = (number | "shadow" | "frame")[];
+
+/** A capture, as the shim's request body has it. */
+type SwCapture = import("./lib/messages.js").Capture;
+
+interface SwTree {
+  shadowOf(el: Element): ShadowRoot | null;
+  parentOf(el: Element): Element | null;
+  childrenOf(el: Element): Element[];
+  encloses(outer: Element, inner: Element): boolean;
+  rectOf(el: Element): SwBox;
+  boxOf(el: Element, root: Window): SwBox;
+  visibleBox(el: Element, root: Window): SwBox;
+  pointIn(win: Window, root: Window, x: number, y: number): { x: number; y: number };
+  rootWindow(): Window;
+  isOurs(node: unknown): boolean;
+  pathOf(el: Element, root: Window): SwPath;
+}
+
+interface SwAria {
+  roleOf(el: Element): string;
+  nameOf(el: Element): string;
+}
+
+interface SwCaptures {
+  capture(el: Element, at: { x: number; y: number } | null, root: Window): SwCapture;
+  domPath(el: Element): string;
+  fullSelector(el: Element): string;
+  resolve(path: string, doc: Document): Element | null;
+  textOf(el: Element): { text: string; hidden: boolean };
+}
+
+interface SwHits {
+  hit(event: { target: Element; x: number; y: number }, through: boolean): Element;
+  stack(doc: Document, x: number, y: number): Element[];
+}
+
+interface SwOverlay {
+  show(box: SwBox, words: { tag: string; rest: string; size: string; component: string } | null): void;
+  clear(): void;
+  tick(box: SwBox): void;
+  shield(box: SwBox | null): void;
+  hide(hidden: boolean): void;
+  raise(): void;
+  remove(): void;
+  readonly host: HTMLElement;
+}
+
+interface SwPicker {
+  handle(event: Event, win: Window): void;
+  armed: boolean;
+  stop(): void;
+}
+
+/** Of the isolated world. */
+interface SlideWrite {
+  tree: SwTree;
+  aria: SwAria;
+  captures: SwCaptures;
+  hits: SwHits;
+  makeOverlay: (doc: Document) => SwOverlay;
+  picker?: SwPicker;
+  /** Ends the listeners of this frame. */
+  release?: () => void;
+}
+
+declare var slidewrite: SlideWrite;
+
+interface Window {
+  slidewrite?: SlideWrite;
+}
+
+/** A place in code that a stack trace names; the worker finds the place in the source. */
+interface SwFrame {
+  url: string;
+  line: number;
+  column: number;
+}
+
+interface SwHint {
+  framework?: string;
+  name?: string;
+  file?: string;
+  line?: number;
+  stack?: string[];
+  /** Where it was made, the nearest place first, each with the component that it is in. */
+  places?: { name: string; at: SwFrame }[];
+  /** The key of the list item it is in. */
+  key?: string;
+}
+
+interface SwBackend {
+  name: string;
+  detect(el: Element): boolean;
+  locate(el: Element): SwHint | null;
+}
+
+/** Of the page's world. */
+interface SwBackends {
+  all: SwBackend[];
+  at(path: SwPath): Element | null;
+}
+
+declare var slidewriteBackends: SwBackends | undefined;

@@ -1,0 +1,322 @@
+// Runs in: content script, isolated world, every frame. An element, as the
+// shim is told of it. Reads the page, writes nothing; what cannot be known is
+// left out.
+
+(() => {
+  const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
+
+  /** In characters; the shim cuts there, too. */
+  const most = { className: 500, text: 120, path: 1_000, attr: 120, id: 200 };
+  /** In nodes, of a picked element: the text of a whole page is not read. */
+  const budget = { text: 3_000 };
+  const ancestors = 5;
+
+  const plainAttrs = ["data-testid", "aria-label", "href", "name", "type", "placeholder"];
+  const sourceAttr = /^data-([a-z0-9]+-)*source(-[a-z0-9]+)*$/;
+  const mostAttrs = 20;
+
+  /** @param {string | null | undefined} text @param {number} n */
+  const cut = (text, n) => [...(text ?? "").slice(0, 2 * n + 2)].slice(0, n).join("");
+  /** @param {string} text */
+  const fold = (text) => text.replace(/\s+/g, " ").trim();
+  /** @param {number} n */
+  const round = (n) => Math.round(n * 100) / 100 + 0;
+
+  /**
+   * @param {Element} el
+   * @param {{x: number, y: number} | null} at where it was clicked, in the root window
+   * @param {Window} root
+   * @returns {SwCapture}
+   */
+  function capture(el, at, root) {
+    const box = sw.tree.boxOf(el, root);
+    const seen = sw.tree.visibleBox(el, root);
+    const { text, hidden } = textOf(el);
+    const role = cut(sw.aria.roleOf(el), 100);
+    const name = cut(sw.aria.nameOf(el), most.text);
+    const attrs = attrsOf(el);
+    const repeat = repeatOf(el);
+    const frame = frameChain(el, root);
+    // In a frame of a page of another origin nobody can say where the top page is.
+    const known = root.top === root;
+    return {
+      tag: el.localName,
+      id: el.id ? cut(el.id, most.id) : null,
+      className: cut(fold(el.getAttribute("class") ?? ""), most.className),
+      text,
+      domPath: cut(domPath(el), most.path),
+      ...(known && { rect: { x: round(box.x), y: round(box.y), w: round(box.w), h: round(box.h) } }),
+      ...(role && { role }),
+      ...(name && { name }),
+      ...(Object.keys(attrs).length > 0 && { attrs }),
+      ...(frame && { frame: cut(frame, most.path) }),
+      ...(hidden && { hiddenText: true }),
+      ...(isDisabled(el) && { disabled: true }),
+      ...(inClosedShadow(el) && { closedShadow: true }),
+      ...(isClipped(box, seen) && { clipped: true }),
+      ...(repeat && { repeat }),
+      ...(el.localName === "canvas" && at && known && { click: { x: round(at.x - box.x), y: round(at.y - box.y) } }),
+    };
+  }
+
+  /** @param {SwBox} box @param {SwBox} seen */
+  const isClipped = (box, seen) =>
+    seen.x - box.x > 1 || seen.y - box.y > 1 || box.x + box.w - (seen.x + seen.w) > 1 || box.y + box.h - (seen.y + seen.h) > 1;
+
+  /** @param {Element} el */
+  function isDisabled(el) {
+    return el.matches("fieldset:disabled") || el.closest(":disabled:not(fieldset), [aria-disabled=true]") !== null;
+  }
+
+  /** Links have a host, too. @param {Node} node */
+  const isShadow = (node) => node.nodeType === Node.DOCUMENT_FRAGMENT_NODE && "host" in node;
+
+  /** @param {Element} el */
+  function inClosedShadow(el) {
+    for (let scope = el.getRootNode(); isShadow(scope); scope = /** @type {ShadowRoot} */ (scope).host.getRootNode()) {
+      if (/** @type {ShadowRoot} */ (scope).mode === "closed") return true;
+    }
+    return false;
+  }
+
+  /** @param {Element} el @returns {Record<string, string>} */
+  function attrsOf(el) {
+    /** @type {Record<string, string>} */
+    const found = {};
+    for (const { name, value } of el.attributes) {
+      if (!plainAttrs.includes(name) && !sourceAttr.test(name)) continue;
+      if (Object.keys(found).length === mostAttrs) break;
+      found[name] = cut(fold(value), most.attr);
+    }
+    return found;
+  }
+
+  /**
+   * The frames that an element is in, the outermost first: what they are in
+   * their page, and their address.
+   * @param {Element} el @param {Window} root
+   */
+  function frameChain(el, root) {
+    const chain = [];
+    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+      const frame = win.frameElement;
+      if (!frame) break;
+      const address = win.location.origin === root.location.origin ? win.location.pathname + win.location.search : win.location.href;
+      chain.unshift(`${step(frame)} ${win.location.protocol === "about:" ? win.location.href : address}`);
+    }
+    if (root.top !== root) chain.unshift(root.location.href);
+    return chain.join(" > ");
+  }
+
+  // Text.
+
+  /**
+   * What of an element's text can be seen. Text for nobody's eyes may be
+   * anything, and is not told.
+   * @param {Element} el
+   */
+  function textOf(el) {
+    const state = { text: "", hidden: false, left: budget.text };
+    collect(el, state, shows(el));
+    return { text: cut(fold(state.text), most.text).trim(), hidden: state.hidden };
+  }
+
+  /** @typedef {{text: string, hidden: boolean, left: number}} Collected */
+
+  /** @param {Element} el @param {Collected} state @param {boolean} shown */
+  function collect(el, state, shown) {
+    if (el.matches("input[type=submit], input[type=reset], input[type=button]")) state.text += /** @type {HTMLInputElement} */ (el).value;
+    for (const node of contentOf(el)) {
+      if (state.left-- <= 0) return;
+      if (node.nodeType === Node.TEXT_NODE) {
+        addText(/** @type {Text} */ (node), state, shown);
+      } else if (node.nodeType === Node.ELEMENT_NODE) {
+        const child = /** @type {Element} */ (node);
+        if (/^(script|style|template|noscript|textarea|select|title|desc|iframe|object)$/.test(child.localName) || sw.tree.isOurs(child)) continue;
+        const inline = shown && /^(inline|contents|ruby)/.test(getComputedStyle(child).display) && child.localName !== "br";
+        if (!inline) state.text += " ";
+        collect(child, state, shows(child));
+        if (!inline) state.text += " ";
+      }
+    }
+  }
+
+  /** As it is laid out: the shadow tree, and into its slots what is put there. @param {Element} el @returns {Iterable<Node>} */
+  function contentOf(el) {
+    if (el.localName === "slot") {
+      const assigned = /** @type {HTMLSlotElement} */ (el).assignedNodes({ flatten: true });
+      if (assigned.length > 0) return assigned;
+    }
+    return sw.tree.shadowOf(el)?.childNodes ?? el.childNodes;
+  }
+
+  /** @param {Text} node @param {Collected} state @param {boolean} shown */
+  function addText(node, state, shown) {
+    const text = node.nodeValue ?? "";
+    const empty = text.trim() === "";
+    if (empty) {
+      if (shown) state.text += " ";
+    } else if (!shown || !isDrawn(node)) {
+      state.hidden = true;
+    } else if (state.text.length < 8 * most.text) {
+      state.text += text;
+    }
+  }
+
+  /** @param {Element} el @returns {boolean} */
+  function shows(el) {
+    if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: false })) {
+      return getComputedStyle(el).display === "contents" && (el.parentElement === null || shows(el.parentElement));
+    }
+    const style = getComputedStyle(el);
+    const transparent = /^rgba\(.*, 0\)$|^transparent$/;
+    const fill = style.getPropertyValue("-webkit-text-fill-color") || style.color;
+    if (transparent.test(fill) && !/text/.test(style.backgroundClip)) return false;
+    return !clippedAway(el);
+  }
+
+  /** The ways to keep text for screen readers only. @param {Element} el */
+  function clippedAway(el) {
+    for (let up = /** @type {Element | null} */ (el), n = 0; up && n < 8; up = up.parentElement, n++) {
+      const style = getComputedStyle(up);
+      if (/^inset\((50|100)%/.test(style.clipPath) || /^circle\(0/.test(style.clipPath)) return true;
+      const rect = /^rect\(([^)]*)\)$/.exec(style.clip)?.[1].split(/[, ]+/).map(parseFloat);
+      if (style.position === "absolute" && rect && (rect[2] - rect[0] <= 1 || rect[1] - rect[3] <= 1)) return true;
+      if (style.overflowX !== "visible" && style.display !== "inline" && style.display !== "contents") {
+        const { width, height } = up.getBoundingClientRect();
+        if (width <= 1 || height <= 1) return true;
+      }
+    }
+    return false;
+  }
+
+  /** @param {Text} node */
+  function isDrawn(node) {
+    const range = node.ownerDocument.createRange();
+    range.selectNodeContents(node);
+    const { width, height, right, bottom } = range.getBoundingClientRect();
+    const win = node.ownerDocument.defaultView;
+    if (width <= 1 || height <= 1) return false;
+    return right + (win?.scrollX ?? 0) > 0 && bottom + (win?.scrollY ?? 0) > 0; // what lies before the page's start can never be scrolled to
+  }
+
+  // Repetition.
+
+  /**
+   * Which of several alike an element is, or the nearest element around it.
+   * @param {Element} el
+   * @returns {{index: number, of: number, key?: string} | null}
+   */
+  function repeatOf(el) {
+    let at = /** @type {Element | null} */ (el);
+    for (let n = 0; at?.parentElement && n <= ancestors; at = at.parentElement, n++) {
+      if (at === at.ownerDocument.body) return null;
+      const self = at;
+      if (!canRepeat(self)) continue;
+      const alike = [...self.parentElement?.children ?? []].filter((other) => isAlike(other, self));
+      if (alike.length < 2) continue;
+      const key = ["data-key", "data-id", "data-testid", "id"].map((name) => self.getAttribute(name)).find(Boolean);
+      return { index: alike.indexOf(self) + 1, of: alike.length, ...(key && { key: cut(fold(key), most.attr) }) };
+    }
+    return null;
+  }
+
+  /** The cells of a row are no list; its rows are. @param {Element} el */
+  const canRepeat = (el) =>
+    !/^(td|th|col|br|path|g|rect|circle|line|source|head|body)$/.test(el.localName)
+    && (/^(li|tr|option|article)$/.test(el.localName) || el.hasAttribute("class") || el.childElementCount > 0);
+
+  /** @param {Element} a @param {Element} b */
+  const isAlike = (a, b) => a === b || (a.localName === b.localName && shape(a) === shape(b)
+    && (a.getAttribute("class") ?? "").trim() === (b.getAttribute("class") ?? "").trim());
+
+  /** @param {Element} el */
+  const shape = (el) => [...el.children].slice(0, 6).map((c) => c.localName).join(" ");
+
+  // Paths and selectors.
+
+  /** @param {Element} el */
+  const classesOf = (el) => (el.getAttribute("class") ?? "").split(/\s+/).filter(Boolean);
+
+  /** @param {Element} el */
+  function nth(el) {
+    const same = [...(el.parentNode?.children ?? [])].filter((other) => other.localName === el.localName);
+    return same.length > 1 ? `:nth-of-type(${same.indexOf(el) + 1})` : "";
+  }
+
+  /** @param {Element} el */
+  function step(el) {
+    const tag = CSS.escape(el.localName);
+    if (el.id) return `${tag}#${CSS.escape(el.id)}`;
+    return tag + classesOf(el).slice(0, 3).map((name) => "." + CSS.escape(name)).join("") + nth(el);
+  }
+
+  /**
+   * Up to five ancestors, or to the first with an id; ">>>" goes into a shadow
+   * root.
+   * @param {Element} el
+   */
+  function domPath(el) {
+    let path = step(el);
+    let at = el;
+    for (let n = 0; n < ancestors && !at.id; n++) {
+      if (at.parentElement) {
+        if (at.parentElement.localName === "html") break;
+        at = at.parentElement;
+        path = `${step(at)} > ${path}`;
+      } else if (at.parentNode && "host" in at.parentNode) {
+        at = /** @type {ShadowRoot} */ (at.parentNode).host;
+        path = `${step(at)} >>> ${path}`;
+      } else {
+        break;
+      }
+    }
+    return path;
+  }
+
+  /**
+   * A selector that finds this element and no other; in a shadow root, the
+   * selectors from the document to it.
+   * @param {Element} el
+   * @returns {string}
+   */
+  function fullSelector(el) {
+    const scope = /** @type {Document | ShadowRoot} */ (el.getRootNode());
+    const steps = [];
+    for (let at = /** @type {Element | null} */ (el); at; at = at.parentElement) {
+      if (at.id && scope.querySelectorAll("#" + CSS.escape(at.id)).length === 1) {
+        steps.unshift("#" + CSS.escape(at.id));
+        break;
+      }
+      steps.unshift(CSS.escape(at.localName) + nth(at));
+    }
+    const selector = steps.join(" > ");
+    return isShadow(scope) ? `${fullSelector(/** @type {ShadowRoot} */ (scope).host)} >>> ${selector}` : selector;
+  }
+
+  /**
+   * The element that a path leads to now.
+   * @param {string} path @param {Document} doc
+   * @returns {Element | null}
+   */
+  function resolve(path, doc) {
+    const [first, ...rest] = path.split(" >>> ");
+    let found = query(doc, first);
+    for (const part of rest) {
+      const shadow = found && sw.tree.shadowOf(found);
+      found = shadow ? query(shadow, part) : null;
+    }
+    return found;
+  }
+
+  /** @param {ParentNode} scope @param {string} selector */
+  function query(scope, selector) {
+    try {
+      return scope.querySelector(selector);
+    } catch {
+      return null; // cut in the middle, say
+    }
+  }
+
+  sw.captures = { capture, domPath, fullSelector, resolve, textOf };
+})();

@@ -1,0 +1,498 @@
+// Runs in: content script, isolated world, every frame, from the start of its
+// document. Talks to: worker.
+//
+// Each frame listens, before anything of the page does, and hands what happens
+// to the picker of the outermost window that it can look into. That one sleeps
+// until it is armed by a message. While it is armed, the page sees no gesture.
+
+(() => {
+  const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
+  // Injected a second time: the first one ends.
+  sw.release?.();
+
+  const gestures = [
+    "pointerdown", "pointerup", "pointermove", "pointerover", "pointerout", "pointerenter", "pointerleave", "pointercancel",
+    "mousedown", "mouseup", "mousemove", "mouseover", "mouseout", "mouseenter", "mouseleave",
+    "click", "dblclick", "auxclick", "contextmenu", "keydown", "keyup", "keypress",
+    "touchstart", "touchmove", "touchend", "touchcancel", "dragstart",
+  ];
+  const around = ["scroll", "resize", "beforetoggle", "toggle", "fullscreenchange"];
+  /** Of a gesture that ended the picker, what may still come. In ms. */
+  const tailTime = 600;
+  /** The longest that the overlay makes way for a picture. In ms. */
+  const hiddenTime = 2_000;
+  /** So long the pointer rests before the page's framework is asked. In ms. */
+  const restTime = 150;
+
+  const ours = new AbortController();
+  const { signal } = ours;
+
+  /** @param {Event} event */
+  function swallow(event) {
+    event.stopImmediatePropagation();
+    if (event.cancelable && !event.type.startsWith("pointer")) event.preventDefault();
+  }
+
+  /** @type {Picker | null} */
+  let picker = null;
+  const root = () => sw.tree.rootWindow();
+
+  /** @param {Event} event */
+  const onGesture = (event) => root().slidewrite?.picker?.handle(event, window);
+  for (const type of [...gestures, ...around]) {
+    // Passive where a listener that is not would keep the page from scrolling.
+    addEventListener(type, onGesture, { capture: true, passive: /^(touch|scroll)/.test(type), signal });
+  }
+
+  /** @typedef {{target: Element, win: Window, x: number, y: number, through: boolean}} At */
+
+  class Picker {
+    armed = false;
+    /** @type {SwOverlay | null} */
+    #overlay = null;
+    #max = 5;
+    #picks = 0;
+    #copies = false;
+    /** Where the pointer was last. @type {At | null} */
+    #at = null;
+    /** What is outlined. @type {Element | null} */
+    #current = null;
+    /** The element was chosen by keys: the pointer must move to choose again. */
+    #byKeys = false;
+    #frame = 0;
+    /** The gesture that is going on was begun on the bare page, and is its own. */
+    #passes = false;
+    /** @type {Set<string>} keys that are down, and not the page's */
+    #keys = new Set();
+    #tailUntil = 0;
+    /** @type {Map<string, WeakRef<Element>>} */
+    #picked = new Map();
+    /** @type {WeakMap<Element, string>} */
+    #components = new WeakMap();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    #resting;
+    /** @type {Element | null} the top layer element that we were before last */
+    #layer = null;
+    /** Highlighted from the panel. @type {Element | null} */
+    #lit = null;
+
+    /** @param {{max: number, copyPath: boolean}} order */
+    arm({ max, copyPath }) {
+      this.#max = max;
+      this.#copies = copyPath;
+      if (this.armed) return;
+      this.armed = true;
+      this.#picks = 0;
+      this.#passes = false;
+      this.#byKeys = false;
+      this.#overlay ??= sw.makeOverlay(document);
+      this.#overlay.hide(false);
+      if (document.documentElement) this.#overlay.raise();
+    }
+
+    /** No gesture is ours from now on, but for the end of this one. */
+    disarm() {
+      if (!this.armed) return;
+      this.armed = false;
+      this.#tailUntil = performance.now() + tailTime;
+      clearTimeout(this.#resting);
+      this.#current = this.#at = null;
+      this.#overlay?.clear();
+      this.#overlay?.shield(null);
+    }
+
+    /** The last of this picker: another one takes its place. */
+    stop() {
+      this.disarm();
+      cancelAnimationFrame(this.#frame);
+      this.#overlay?.remove();
+      this.#overlay = null;
+    }
+
+    /**
+     * Every event of every frame. It must cost nothing while it sleeps.
+     * @param {Event} event @param {Window} win
+     */
+    handle(event, win) {
+      if (!this.armed) {
+        if (this.#tailUntil > 0) this.#tail(event);
+        if (event.target === this.#overlay?.host) event.stopImmediatePropagation();
+        return;
+      }
+      const { type } = event;
+      if (event.target === this.#overlay?.host && /toggle/.test(type)) return event.stopImmediatePropagation();
+      if (type === "scroll" || type === "resize") return this.#again();
+      if (type === "toggle" || type === "fullscreenchange") return this.#overlay?.raise();
+      if (type === "beforetoggle") return;
+      if (!event.isTrusted) return; // what the page does by itself is its own
+      if (type.startsWith("key")) return this.#key(/** @type {KeyboardEvent} */ (event));
+
+      const target = this.#target(event);
+      const begins = type === "pointerdown" || type === "touchstart" || (type === "mousedown" && !("PointerEvent" in window));
+      if (begins) this.#passes = target === null;
+      if (this.#passes && !/^(pointer|mouse)(move|over|out|enter|leave)$/.test(type)) return;
+      swallow(event);
+      if (type === "pointermove" || type === "pointerover" || type === "pointerdown") this.#move(/** @type {PointerEvent} */ (event), target, win);
+      else if (type === "pointerout" && /** @type {PointerEvent} */ (event).relatedTarget === null && win === window) this.#leave();
+      else if (type === "pointerup") this.#up(/** @type {PointerEvent} */ (event), target, win);
+    }
+
+    /** What an event is about; null on the bare page. @param {Event} event @returns {Element | null} */
+    #target(event) {
+      let node = /** @type {any} */ (event.composedPath()[0] ?? event.target);
+      if (node?.nodeType === Node.TEXT_NODE) node = node.parentElement;
+      if (node?.nodeType !== Node.ELEMENT_NODE) return null;
+      if (node === this.#overlay?.host) {
+        const { clientX, clientY } = /** @type {PointerEvent} */ (event);
+        node = sw.hits.stack(document, clientX, clientY)[0] ?? null;
+      }
+      return node === null || node.localName === "html" || node.localName === "body" ? null : node;
+    }
+
+    /** Events of the gesture that ended the picker. @param {Event} event */
+    #tail(event) {
+      const { type } = event;
+      if (performance.now() > this.#tailUntil || type === "pointerdown" || (type === "keydown" && !/** @type {KeyboardEvent} */ (event).repeat)) {
+        this.#tailUntil = 0;
+        if (type !== "keyup") return;
+      }
+      if (type === "keyup" || type === "keypress" || type === "keydown") {
+        const { code } = /** @type {KeyboardEvent} */ (event);
+        if (this.#keys.has(code)) swallow(event);
+        if (type === "keyup") this.#keys.delete(code);
+      } else if (/^(pointerup|mouseup|click|auxclick|contextmenu|touchend)$/.test(type) && event.isTrusted) {
+        swallow(event);
+      }
+    }
+
+    // The pointer.
+
+    /** @param {PointerEvent} event @param {Element | null} target @param {Window} win */
+    #move(event, target, win) {
+      if (target === null) return this.#leave();
+      this.#byKeys = false;
+      this.#at = { target, win, x: event.clientX, y: event.clientY, through: event.altKey };
+      this.#soon();
+    }
+
+    #leave() {
+      this.#at = null;
+      if (!this.#byKeys) this.#soon();
+    }
+
+    /** The page moved under the pointer. */
+    #again() {
+      if (this.#at && !this.#byKeys) {
+        const { win, x, y } = this.#at;
+        let inner = /** @type {Element | null} */ (null);
+        try {
+          inner = win.document.elementFromPoint(x, y);
+        } catch {
+          // The frame is gone.
+        }
+        if (inner && !sw.tree.isOurs(inner)) this.#at = { ...this.#at, target: inner };
+      }
+      this.#soon();
+    }
+
+    #soon() {
+      this.#frame ||= requestAnimationFrame(() => {
+        this.#frame = 0;
+        if (this.armed) this.#draw();
+      });
+    }
+
+    /** Reads first, then writes: the page is laid out once at most. */
+    #draw() {
+      if (!this.#byKeys) {
+        const el = this.#at ? this.#hit() : null;
+        if (el !== this.#current) this.#choose(el);
+      }
+      const el = this.#current;
+      if (!el?.isConnected) {
+        this.#overlay?.clear();
+        return;
+      }
+      const box = sw.tree.boxOf(el, window);
+      const layer = el.closest("dialog, [popover]");
+      if (layer !== this.#layer) this.#overlay?.raise();
+      this.#layer = layer;
+      this.#overlay?.shield(this.#isForeign(el) ? box : null);
+      this.#overlay?.show(box, wordsOf(el, box, this.#components.get(el) ?? ""));
+    }
+
+    #hit() {
+      const { target, x, y, through } = /** @type {At} */ (this.#at);
+      return target.isConnected ? sw.hits.hit({ target, x, y }, through) : null;
+    }
+
+    /** A frame whose page has no picker of ours. @param {Element} el */
+    #isForeign(el) {
+      if (el.localName !== "iframe" && el.localName !== "frame") return false;
+      try {
+        return !/** @type {HTMLIFrameElement} */ (el).contentWindow?.slidewrite;
+      } catch {
+        // Of another origin; those of this machine have a picker of their own.
+        return !/^https?:\/\/(localhost|[\w.-]+\.localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(/** @type {HTMLIFrameElement} */ (el).src);
+      }
+    }
+
+    /** @param {Element | null} el */
+    #choose(el) {
+      this.#current = el;
+      clearTimeout(this.#resting);
+      if (el && !this.#components.has(el)) this.#resting = setTimeout(() => void this.#askComponent(el), restTime);
+    }
+
+    /** @param {Element} el */
+    async #askComponent(el) {
+      this.#components.set(el, "");
+      /** @type {import("../lib/messages.js").PickHint} */
+      const message = { type: "sw-pick-hint", path: sw.tree.pathOf(el, window) };
+      const reply = await tell(message);
+      const name = typeof reply === "string" ? reply : "";
+      this.#components.set(el, name);
+      if (name && this.armed && this.#current === el) this.#soon();
+    }
+
+    /** @param {PointerEvent} event @param {Element | null} target @param {Window} win */
+    #up(event, target, win) {
+      if (event.button !== 0 || target === null) return;
+      if (!this.#byKeys || target !== this.#at?.target) this.#move(event, target, win);
+      const el = this.#byKeys ? this.#current : this.#hit();
+      if (el) this.#pick(el, sw.tree.pointIn(win, window, event.clientX, event.clientY), event.shiftKey);
+    }
+
+    // Keys.
+
+    /** @param {KeyboardEvent} event */
+    #key(event) {
+      if (event.isComposing) return;
+      const { type, key, code } = event;
+      if (type !== "keydown") {
+        if (!this.#keys.has(code)) return;
+        swallow(event);
+        if (type === "keyup") this.#keys.delete(code);
+        if (type === "keyup" && key === "Alt") this.#look(false);
+        return;
+      }
+      if (event.ctrlKey || event.metaKey) return; // the browser's
+      const act = this.#actions[key];
+      if (!act) return;
+      this.#keys.add(code);
+      swallow(event);
+      act(event);
+    }
+
+    /** @type {Record<string, (event: KeyboardEvent) => void>} */
+    #actions = {
+      Escape: () => this.#end(),
+      Enter: (event) => {
+        if (!event.repeat && this.#current?.isConnected) this.#pick(this.#current, null, event.shiftKey);
+      },
+      Alt: () => this.#look(true),
+      Shift: () => {}, // of Shift+click
+      ArrowUp: () => this.#step((el) => {
+        const up = sw.tree.parentOf(el);
+        return up && up.localName !== "html" ? up : null;
+      }),
+      ArrowDown: () => this.#step((el) => sw.tree.childrenOf(el)[0]),
+      ArrowLeft: () => this.#step((el) => sibling(el, -1)),
+      ArrowRight: () => this.#step((el) => sibling(el, 1)),
+    };
+
+    /** @param {boolean} through */
+    #look(through) {
+      if (!this.#at || this.#at.through === through) return;
+      this.#at = { ...this.#at, through };
+      this.#byKeys = false;
+      this.#soon();
+    }
+
+    /** @param {(el: Element) => Element | null | undefined} next */
+    #step(next) {
+      const from = this.#current?.isConnected ? this.#current : null;
+      const to = from ? next(from) : (document.activeElement ?? document.body);
+      if (!to) return;
+      this.#byKeys = true;
+      this.#choose(to);
+      this.#soon();
+    }
+
+    // Picks.
+
+    /**
+     * @param {Element} el @param {{x: number, y: number} | null} at @param {boolean} copy
+     */
+    #pick(el, at, copy) {
+      const pick = crypto.randomUUID();
+      const capture = sw.captures.capture(el, at, window);
+      const box = sw.tree.boxOf(el, window);
+      this.#picked.set(pick, new WeakRef(el));
+      this.#picks++;
+      if (copy && this.#copies) void copyText(sw.captures.fullSelector(el));
+      const path = sw.tree.pathOf(el, window);
+      const ends = this.#picks >= this.#max;
+      void (async () => {
+        await tell({ type: "sw-pick-made", pick, capture, path });
+        await tell({ type: "sw-capture-tab", pick });
+      })();
+      if (ends) this.#end();
+      this.#overlay?.tick(box);
+    }
+
+    #end() {
+      this.disarm();
+      void tell({ type: "sw-pick-ended", picks: this.#picks });
+    }
+
+    // What the worker and the panel ask for.
+
+    /**
+     * Makes way for a picture, and says where a picked element is by now.
+     * @param {string} pick
+     * @returns {Promise<{box: SwBox, width: number, scale: number, x: number, y: number} | null>}
+     */
+    async place(pick) {
+      const el = this.#picked.get(pick)?.deref();
+      if (!el?.isConnected || window.top !== window) return null;
+      this.#overlay?.hide(true);
+      setTimeout(() => this.placed(), hiddenTime); // should the worker end meanwhile
+      // Two frames: the first draws, with the second it is on the screen.
+      await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+      const box = sw.tree.visibleBox(el, window);
+      const view = window.visualViewport;
+      if (box.w < 1 || box.h < 1) return null;
+      return { box, width: window.innerWidth, scale: view?.scale ?? 1, x: view?.offsetLeft ?? 0, y: view?.offsetTop ?? 0 };
+    }
+
+    placed() {
+      this.#overlay?.hide(false);
+    }
+
+    /** Outlines an element for the panel. @param {string} selector @param {string} pick */
+    light(selector, pick) {
+      this.#lit = selector === "" ? null : this.#find(selector, pick);
+      if (this.armed) return this.#lit ? void this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null) : this.#soon();
+      if (!this.#lit) return this.#overlay?.clear();
+      const box = sw.tree.boxOf(this.#lit, window);
+      this.#overlay ??= sw.makeOverlay(document);
+      this.#overlay.hide(false);
+      this.#overlay.raise();
+      this.#overlay.show(box, wordsOf(this.#lit, box, ""));
+    }
+
+    /**
+     * The very element, or the one that has taken its place.
+     * @param {string} selector @param {string} pick @returns {Element | null}
+     */
+    #find(selector, pick) {
+      const el = this.#picked.get(pick)?.deref();
+      if (el?.isConnected) return el;
+      for (const doc of documents(document)) {
+        const found = sw.captures.resolve(selector, doc);
+        if (found) return found;
+      }
+      return null;
+    }
+  }
+
+  /** @param {Document} doc @returns {Generator<Document>} */
+  function* documents(doc) {
+    yield doc;
+    for (const frame of doc.querySelectorAll("iframe, frame")) {
+      let inner = null;
+      try {
+        inner = /** @type {HTMLIFrameElement} */ (frame).contentDocument;
+      } catch {
+        // Of another origin.
+      }
+      if (inner) yield* documents(inner);
+    }
+  }
+
+  /** @param {Element} el @param {number} by */
+  function sibling(el, by) {
+    const up = sw.tree.parentOf(el);
+    if (!up) return null;
+    const all = sw.tree.childrenOf(up);
+    return all[all.indexOf(el) + by] ?? null;
+  }
+
+  /** @param {Element} el @param {SwBox} box @param {string} component */
+  function wordsOf(el, box, component) {
+    const classes = (el.getAttribute("class") ?? "").split(/\s+/).filter(Boolean).slice(0, 3);
+    return {
+      tag: el.localName, rest: (el.id ? "#" + el.id : "") + classes.map((name) => "." + name).join(""),
+      size: `${Math.round(box.w)} × ${Math.round(box.h)}`, component: component && `<${component}>`,
+    };
+  }
+
+  /** @param {string} text */
+  async function copyText(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // A page that is not secure, or keeps the clipboard from its frames.
+      const once = new AbortController();
+      const options = { capture: true, signal: once.signal };
+      addEventListener("beforecopy", swallow, options);
+      addEventListener("copy", (event) => {
+        event.clipboardData?.setData("text/plain", text);
+        swallow(event);
+      }, options);
+      document.execCommand("copy");
+      once.abort();
+    }
+  }
+
+  /**
+   * @param {import("../lib/messages.js").Message} message
+   * @returns {Promise<any>} what the worker answers; undefined when it does not
+   */
+  async function tell(message) {
+    try {
+      return (await chrome.runtime.sendMessage(message))?.value;
+    } catch {
+      return undefined; // the extension was loaded anew: this script is of the old one
+    }
+  }
+
+  /** @type {Record<string, (message: any, picker: Picker) => unknown>} */
+  const orders = {
+    "sw-arm-picker": ({ max, copyPath }, p) => {
+      p.arm({ max, copyPath });
+      return true;
+    },
+    "sw-disarm-picker": (_, p) => p.disarm(),
+    "sw-shot-place": ({ pick }, p) => p.place(pick),
+    "sw-shot-done": (_, p) => p.placed(),
+    "sw-highlight": ({ selector, pick }, p) => p.light(selector, pick ?? ""),
+  };
+
+  /** @param {any} message @param {chrome.runtime.MessageSender} sender @param {(answer: unknown) => void} answer */
+  function onMessage(message, sender, answer) {
+    const own = sender.id === chrome.runtime.id && (sender.url === undefined || sender.url.startsWith(chrome.runtime.getURL("")));
+    if (!own || !Object.hasOwn(orders, message?.type) || root() !== window || !picker) return false;
+    Promise.resolve(orders[message.type](message, picker)).then((value) => answer({ value }), () => answer({ value: null }));
+    return true;
+  }
+
+  picker = new Picker();
+  sw.picker = picker;
+  chrome.runtime.onMessage.addListener(onMessage);
+  addEventListener("pagehide", (event) => {
+    if (event.isTrusted && picker?.armed) void tell({ type: "sw-pick-ended", picks: 0 });
+    picker?.disarm();
+  }, { signal });
+
+  sw.release = () => {
+    ours.abort();
+    picker?.stop();
+    try {
+      chrome.runtime.onMessage.removeListener(onMessage);
+    } catch {
+      // Of an extension that is gone.
+    }
+  };
+})();

@@ -1,0 +1,223 @@
+// Runs in: content script, isolated world, every frame. The page as one tree,
+// through shadow roots and frames of the same origin, and where its elements
+// are in the window of the picker.
+
+(() => {
+  const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
+
+  const skipped = new Set(["SCRIPT", "STYLE", "TEMPLATE", "HEAD", "LINK", "META", "TITLE", "NOSCRIPT"]);
+
+  /**
+   * The shadow root of an element, a closed one, too; not the browser's own.
+   * @param {Element} el
+   * @returns {ShadowRoot | null}
+   */
+  function shadowOf(el) {
+    if (el.shadowRoot) return el.shadowRoot;
+    const open = globalThis.chrome?.dom?.openOrClosedShadowRoot;
+    if (!open || !("offsetWidth" in el)) return null;
+    try {
+      return /** @type {ShadowRoot | null} */ (open(/** @type {HTMLElement} */ (el)));
+    } catch {
+      return null; // not an element that can have one
+    }
+  }
+
+  /** @param {Element} el @returns {Document | null} of a frame, if it is of our origin */
+  function innerDocument(el) {
+    if (el.tagName !== "IFRAME" && el.tagName !== "FRAME" && el.tagName !== "OBJECT" && el.tagName !== "EMBED") return null;
+    try {
+      return /** @type {HTMLIFrameElement} */ (el).contentDocument ?? null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** @param {Window} win @returns {Element | null} */
+  function frameOf(win) {
+    try {
+      return win.frameElement;
+    } catch {
+      return null; // of another origin
+    }
+  }
+
+  /** @param {Element} el @returns {Element | null} */
+  function parentOf(el) {
+    if (el.parentElement) return el.parentElement;
+    const parent = el.parentNode;
+    if (parent && "host" in parent) return /** @type {ShadowRoot} */ (parent).host;
+    const win = el.ownerDocument.defaultView;
+    return parent === el.ownerDocument && win ? frameOf(win) : null;
+  }
+
+  /** Those one may pick. @param {Element} el @returns {Element[]} */
+  function childrenOf(el) {
+    const inner = innerDocument(el);
+    if (inner) return inner.body ? [inner.body] : [];
+    const shadow = shadowOf(el);
+    const all = [...(shadow?.children ?? []), ...el.children];
+    return all.filter((child) => !skipped.has(child.tagName) && !isOurs(child) && isDrawn(child));
+  }
+
+  /** @param {Element} el */
+  function isDrawn(el) {
+    const { w, h } = rectOf(el);
+    return w > 0 || h > 0;
+  }
+
+  /** @param {Element} outer @param {Element} inner */
+  function encloses(outer, inner) {
+    for (let el = parentOf(inner); el; el = parentOf(el)) if (el === outer) return true;
+    return false;
+  }
+
+  /** @param {unknown} node */
+  const isOurs = (node) => /** @type {Partial<Element> | null} */ (node)?.hasAttribute?.("data-slidewrite-ui") === true;
+
+  /**
+   * In CSS pixels of the element's own window. An element without a box of its
+   * own (display: contents) is where its content is.
+   * @param {Element} el
+   * @returns {SwBox}
+   */
+  function rectOf(el) {
+    let r = el.getBoundingClientRect();
+    if (r.width === 0 && r.height === 0 && el.firstChild && getComputedStyle(el).display === "contents") {
+      const range = el.ownerDocument.createRange();
+      range.selectNodeContents(el);
+      r = range.getBoundingClientRect();
+    }
+    return { x: r.x, y: r.y, w: r.width, h: r.height };
+  }
+
+  /**
+   * How the content of a frame lies in the window around it.
+   * @param {Element} frame
+   */
+  function placeOf(frame) {
+    const outer = frame.getBoundingClientRect();
+    const { offsetWidth, offsetHeight, clientLeft, clientTop, clientWidth, clientHeight } = /** @type {HTMLElement} */ (frame);
+    const style = getComputedStyle(frame);
+    const [left, top] = [parseFloat(style.paddingLeft) || 0, parseFloat(style.paddingTop) || 0];
+    const sx = offsetWidth > 0 ? outer.width / offsetWidth : 1;
+    const sy = offsetHeight > 0 ? outer.height / offsetHeight : 1;
+    const content = {
+      w: clientWidth - left - (parseFloat(style.paddingRight) || 0),
+      h: clientHeight - top - (parseFloat(style.paddingBottom) || 0),
+    };
+    return { x: outer.x + (clientLeft + left) * sx, y: outer.y + (clientTop + top) * sy, sx, sy, content };
+  }
+
+  /** @param {SwBox} box @param {ReturnType<typeof placeOf>} place @returns {SwBox} */
+  const moved = (box, { x, y, sx, sy }) => ({ x: x + box.x * sx, y: y + box.y * sy, w: box.w * sx, h: box.h * sy });
+
+  /** @param {SwBox} a @param {SwBox} b @returns {SwBox} */
+  function common(a, b) {
+    const x = Math.max(a.x, b.x);
+    const y = Math.max(a.y, b.y);
+    return { x, y, w: Math.max(0, Math.min(a.x + a.w, b.x + b.w) - x), h: Math.max(0, Math.min(a.y + a.h, b.y + b.h) - y) };
+  }
+
+  /** In CSS pixels of the root window. @param {Element} el @param {Window} root @returns {SwBox} */
+  function boxOf(el, root) {
+    let box = rectOf(el);
+    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+      const frame = frameOf(win);
+      if (!frame) break;
+      box = moved(box, placeOf(frame));
+    }
+    return box;
+  }
+
+  /**
+   * What of it can be seen: not scrolled out of a box, a frame or the window.
+   * @param {Element} el @param {Window} root @returns {SwBox}
+   */
+  function visibleBox(el, root) {
+    let box = clippedByBoxes(el, rectOf(el));
+    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+      const frame = frameOf(win);
+      if (!frame) break;
+      const place = placeOf(frame);
+      box = common(box, { x: 0, y: 0, ...place.content });
+      box = clippedByBoxes(frame, moved(box, place));
+    }
+    const view = root.visualViewport;
+    return common(box, view
+      ? { x: view.offsetLeft, y: view.offsetTop, w: view.width, h: view.height }
+      : { x: 0, y: 0, w: root.innerWidth, h: root.innerHeight });
+  }
+
+  /** @param {Element} el @param {SwBox} box */
+  function clippedByBoxes(el, box) {
+    let { position } = getComputedStyle(el);
+    for (let up = flatParent(el); up && up !== up.ownerDocument.documentElement && position !== "fixed"; up = flatParent(up)) {
+      const style = getComputedStyle(up);
+      if (position === "absolute" && style.position === "static" && style.transform === "none") continue;
+      if (up !== up.ownerDocument.body && /hidden|clip|scroll|auto/.test(style.overflowX + style.overflowY)) {
+        const r = up.getBoundingClientRect();
+        box = common(box, { x: r.x, y: r.y, w: r.width, h: r.height });
+      }
+      position = style.position;
+    }
+    return box;
+  }
+
+  /** The parent by which it is laid out, in its own document. @param {Element} el @returns {Element | null} */
+  function flatParent(el) {
+    if (el.assignedSlot) return el.assignedSlot;
+    if (el.parentElement) return el.parentElement;
+    return el.parentNode && "host" in el.parentNode ? /** @type {ShadowRoot} */ (el.parentNode).host : null;
+  }
+
+  /** A point of a frame's window, in the root window. @param {Window} win @param {Window} root @param {number} x @param {number} y */
+  function pointIn(win, root, x, y) {
+    let box = { x, y, w: 0, h: 0 };
+    for (; win !== root; win = win.parent) {
+      const frame = frameOf(win);
+      if (!frame) break;
+      box = moved(box, placeOf(frame));
+    }
+    return { x: box.x, y: box.y };
+  }
+
+  /** The outermost window that this one's script can look into; its picker serves them all. @returns {Window} */
+  function rootWindow() {
+    /** @type {Window} */
+    let win = window;
+    try {
+      while (win.parent !== win && win.parent.document && win.parent.slidewrite?.picker) win = win.parent;
+    } catch {
+      // The next one is of another origin.
+    }
+    return win;
+  }
+
+  /** @param {Element} el @param {Window} root @returns {SwPath} */
+  function pathOf(el, root) {
+    /** @type {SwPath} */
+    const path = [];
+    /** @type {Element | null} */
+    let at = el;
+    while (at) {
+      const parent = /** @type {ParentNode | null} */ (at.parentNode);
+      if (!parent) break;
+      path.unshift([...parent.children].indexOf(at));
+      if (/** @type {Node} */ (parent).nodeType === Node.DOCUMENT_FRAGMENT_NODE) {
+        path.unshift("shadow");
+        at = /** @type {ShadowRoot} */ (parent).host ?? null;
+      } else if (/** @type {Node} */ (parent).nodeType === Node.DOCUMENT_NODE) {
+        const win = at.ownerDocument.defaultView;
+        if (!win || win === root) break;
+        path.unshift("frame");
+        at = frameOf(win);
+      } else {
+        at = /** @type {Element} */ (parent);
+      }
+    }
+    return path;
+  }
+
+  sw.tree = { shadowOf, parentOf, childrenOf, encloses, rectOf, boxOf, visibleBox, pointIn, rootWindow, isOurs, pathOf };
+})();
