@@ -358,6 +358,9 @@ var scenes = map[int]func(s *scene){
 		s.Press("Escape")
 		s.Click(CSS(`.tab:not([hidden]) .steps-head`))
 		s.Shows(24)
+		s.Click(Role("button", "Options"))
+		s.Click(Role("checkbox", "Details Show the agent's raw calls"))
+		s.Press("Escape")
 	},
 	25: func(s *scene) {
 		s.chat("Make the primary button green.", says("I look at the styles first."))
