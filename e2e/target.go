@@ -187,7 +187,7 @@ var keys = map[string]struct {
 	code int64
 	text string
 }{
-	"Enter": {13, "\r"}, "Escape": {27, ""}, "Tab": {9, ""}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}, " ": {32, " "},
+	"Enter": {13, "\r"}, "Escape": {27, ""}, "Tab": {9, ""}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}, "ArrowLeft": {37, ""}, "ArrowRight": {39, ""}, " ": {32, " "},
 	"Home": {36, ""}, "End": {35, ""}, "a": {65, ""}, "v": {86, ""},
 }
 

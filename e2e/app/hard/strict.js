@@ -1,0 +1,2 @@
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
