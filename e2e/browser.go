@@ -7,10 +7,12 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,13 +35,15 @@ var flags = map[string]any{
 	"disable-features": "Translate,OptimizationHints,MediaRouter", "force-color-profile": "srgb",
 }
 
-// Browser is a Chromium with a profile of its own, which ends with its test.
+// Browser is a Chromium with a profile of its own.
 type Browser struct {
-	T     testing.TB
-	Blank *Page // the tab that is open at the start
+	T     testing.TB // whom it serves now
+	Blank *Page      // the tab that is open at the start
 	ctx   context.Context
+	root  *Page // its end is the browser's
 	pages []*Page
 	said  *output
+	free  func() error
 }
 
 // Need ends the test when something it needs beyond Go and git is missing:
@@ -72,9 +76,101 @@ var chromium = sync.OnceValue(func() string {
 	return ""
 })
 
-// Start starts a browser; more are flags as name, value. Without Chromium the
-// test is skipped.
+// Start starts a browser that ends with its test; more are flags as name,
+// value. Without Chromium the test is skipped.
 func Start(t testing.TB, more ...string) *Browser {
+	t.Helper()
+	b := launch(t, more...)
+	b.Blank = b.root
+	t.Cleanup(func() {
+		b.leave()
+		if err := b.free(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// shared is the browser that stories take turns in: it costs more to start
+// one than to play a story.
+var shared *Browser
+
+// Share is a browser with the extension, a window of its own, and nothing
+// stored. A test that fails takes the browser with it.
+func Share(t testing.TB) *Browser {
+	t.Helper()
+	if shared == nil {
+		b := launch(t)
+		b.LoadExtension()
+		b.pages = nil
+		shared = b
+	}
+	b := shared
+	b.T = t
+	t.Cleanup(func() {
+		b.leave()
+		if t.Failed() {
+			if err := stopShared(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		b.tidy()
+	})
+	yes := true
+	res, err := chromedp.CallBrowser(b.ctx, target.CreateTarget, target.CreateTargetParams{URL: "about:blank", NewWindow: &yes})
+	if err != nil {
+		t.Fatalf("open a window: %v", err)
+	}
+	b.Blank = b.attachTo("first tab", res.TargetID)
+	return b
+}
+
+// stopShared ends the shared browser, if there is one.
+func stopShared() error {
+	if shared == nil {
+		return nil
+	}
+	b := shared
+	shared = nil
+	return b.free()
+}
+
+// tidy closes all windows of a story and forgets what the extension stored.
+func (b *Browser) tidy() {
+	b.T.Helper()
+	root := chromedp.FromContext(b.root.ctx).Target.TargetID
+	b.await("the end of all windows but the first", func() bool {
+		left := 0
+		for _, t := range b.targets() {
+			if t.Type == "page" && t.TargetID != root {
+				left++
+				_, _ = chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: t.TargetID}) // it may be gone by now
+			}
+		}
+		return left == 0
+	})
+	b.wake()
+	b.worker().Do(`Promise.all([chrome.storage.local.clear(), chrome.storage.session.clear()])`)
+	b.leave()
+}
+
+// leave reports the trouble of all pages and lets go of them.
+func (b *Browser) leave() {
+	b.T.Helper()
+	for _, p := range slices.Backward(b.pages) {
+		p.report()
+	}
+	for _, p := range b.pages {
+		if p != b.root {
+			p.detach()
+		}
+	}
+	b.pages = nil
+}
+
+// launch starts a browser for whoever frees it.
+func launch(t testing.TB, more ...string) *Browser {
 	t.Helper()
 	if chromium() == "" {
 		Need(t, "Chromium is not installed")
@@ -99,37 +195,37 @@ func Start(t testing.TB, more ...string) *Browser {
 		opts = append(opts, chromedp.NoSandbox)
 	}
 	alloc, free := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(func() {
+	b.free = func() error {
 		free()
-		b.gone(dir)
-	})
+		return gone(dir)
+	}
 	quiet := func(string, ...any) {} // what chromedp wonders about; what fails is returned
-	b.Blank = b.attach(alloc, "first tab", chromedp.WithErrorf(quiet))
-	b.ctx = b.Blank.ctx
+	b.root = &Page{T: t, Name: "first tab", b: b, trouble: &trouble{}}
+	b.root.ctx, b.root.detach = chromedp.NewContext(alloc, chromedp.WithErrorf(quiet), chromedp.WithListener(b.root.trouble.listen))
+	if err := chromedp.Do(b.root.ctx); err != nil {
+		_ = b.free()
+		t.Fatalf("start Chromium: %v%s", err, b.said)
+	}
+	b.ctx = b.root.ctx
+	b.pages = []*Page{b.root}
 	return b
 }
 
-// gone waits until nothing of the browser runs, and takes its files away.
-func (b *Browser) gone(dir string) {
+// gone waits until nothing of a browser runs, and takes its files away.
+func gone(dir string) error {
+	var left []string
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		left := processes(dir)
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			b.T.Errorf("the browser left processes behind: %q", left)
+		if left = processes(dir); len(left) == 0 || time.Now().After(deadline) {
 			break
 		}
 	}
+	if len(left) > 0 {
+		return fmt.Errorf("the browser left processes behind: %q", left)
+	}
 	// What dies may still write for a moment.
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := os.RemoveAll(dir)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.T.Errorf("the browser left files behind: %v", err)
-			return
+		if err := os.RemoveAll(dir); err == nil || time.Now().After(deadline) {
+			return err
 		}
 	}
 }

@@ -33,6 +33,23 @@ func (b *Browser) LoadExtension() {
 	b.Worker().Await(`(await chrome.sidePanel.getPanelBehavior()).openPanelOnActionClick`)
 }
 
+// wake starts the worker, should it sleep: a page of the extension asks it
+// for something.
+func (b *Browser) wake() {
+	b.T.Helper()
+	for _, t := range b.targets() {
+		if t.Type == "service_worker" && strings.HasPrefix(t.URL, extensionURL("")) {
+			return
+		}
+	}
+	p := b.Open("options", extensionURL("options/options.html"))
+	p.Do(`chrome.runtime.sendMessage({ type: "sw-config-get", origin: "http://localhost" })`)
+	if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: chromedp.FromContext(p.ctx).Target.TargetID}); err != nil {
+		b.T.Fatalf("close the options: %v", err)
+	}
+	p.forget()
+}
+
 // worker is the extension's worker, if need be attached to.
 func (b *Browser) worker() *Page {
 	b.T.Helper()

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/shim/shimtest"
@@ -13,5 +15,10 @@ type tidy struct{ m *testing.M }
 
 func (t tidy) Run() int {
 	defer func() { stopServing() }()
-	return t.m.Run()
+	code := t.m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }

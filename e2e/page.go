@@ -103,26 +103,17 @@ func objectText(o *runtime.RemoteObject) string {
 	return strings.Trim(string(o.Value), `"`)
 }
 
-// attach makes a Page of the target in ctx's options; parent is the
-// allocator's or the browser's context. It ends with the test.
-func (b *Browser) attach(parent context.Context, name string, opts ...chromedp.ContextOption) *Page {
-	b.T.Helper()
-	p := &Page{T: b.T, Name: name, b: b, trouble: &trouble{}}
-	opts = append(opts, chromedp.WithListener(p.trouble.listen))
-	p.ctx, p.detach = chromedp.NewContext(parent, opts...)
-	b.T.Cleanup(p.detach)
-	if err := chromedp.Do(p.ctx); err != nil {
-		b.T.Fatalf("attach to the %s: %v%s", name, err, b.said)
-	}
-	b.pages = append(b.pages, p)
-	b.T.Cleanup(p.report)
-	return p
-}
-
 // attachTo makes a Page of a target that is there.
 func (b *Browser) attachTo(name string, id target.ID) *Page {
 	b.T.Helper()
-	return b.attach(b.ctx, name, chromedp.WithTargetID(id), chromedp.WithDetachOnCancel())
+	p := &Page{T: b.T, Name: name, b: b, trouble: &trouble{}}
+	p.ctx, p.detach = chromedp.NewContext(b.ctx, chromedp.WithTargetID(id), chromedp.WithDetachOnCancel(), chromedp.WithListener(p.trouble.listen))
+	if err := chromedp.Do(p.ctx); err != nil {
+		p.detach()
+		b.T.Fatalf("attach to the %s: %v%s", name, err, b.said)
+	}
+	b.pages = append(b.pages, p)
+	return p
 }
 
 // report fails the test for each trouble of the page, and shows a page of a

@@ -60,8 +60,7 @@ func newStage(t *testing.T) *stage {
 		st.stubs[name] = newStub()
 		settings[st.origin(n)] = map[string]any{"shimUrl": st.shims.URL + "/" + name, "token": "secret", "project": "cafe"}
 	}
-	st.b = Start(t)
-	st.b.LoadExtension()
+	st.b = Share(t)
 	st.tab = st.b.Blank
 	st.tab.Name = "tab"
 	st.tab.Go(st.site.URL)

@@ -41,8 +41,7 @@ func Tell(t testing.TB) *Story {
 	s := &Story{Stage: shimtest.New(t), App: a}
 	s.Repo = a.Dir
 	s.Commit()
-	s.B = Start(t)
-	s.B.LoadExtension()
+	s.B = Share(t)
 	s.Tab = s.B.Blank
 	s.Tab.Name = "tab"
 	s.Tab.Go(a.URL + "/")
