@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func (b *Browser) OpenPanel(tab *Page) *Page {
 	var id target.ID
 	b.await("a side panel", func() bool {
 		for _, now := range b.panels() {
-			if !contains(before, now) {
+			if !slices.Contains(before, now) {
 				id = now
 			}
 		}
@@ -118,7 +119,7 @@ func (b *Browser) ClosePanel(tab, panel *Page) {
 	id := chromedp.FromContext(panel.ctx).Target.TargetID
 	panel.forget()
 	b.trigger(tab)
-	b.await("the end of the side panel", func() bool { return !contains(b.panels(), id) })
+	b.await("the end of the side panel", func() bool { return !slices.Contains(b.panels(), id) })
 }
 
 func (b *Browser) trigger(tab *Page) {
@@ -171,9 +172,23 @@ func (b *Browser) Open(name, url string) *Page {
 // Pop attaches to a page of the extension that comes by itself.
 func (b *Browser) Pop(name, path string) *Page {
 	b.T.Helper()
-	p := b.attachTo(name, b.awaitTarget("page", extensionURL(path)).TargetID)
+	var id target.ID
+	b.await("a page "+path, func() bool {
+		for _, t := range b.targets() {
+			if t.Type == "page" && strings.HasPrefix(t.URL, extensionURL(path)) && !b.known(t.TargetID) {
+				id = t.TargetID
+			}
+		}
+		return id != ""
+	})
+	p := b.attachTo(name, id)
 	p.Await(`document.readyState === "complete"`)
 	return p
+}
+
+// known is whether a test has seen a target.
+func (b *Browser) known(id target.ID) bool {
+	return slices.ContainsFunc(b.pages, func(p *Page) bool { return chromedp.FromContext(p.ctx).Target.TargetID == id })
 }
 
 // Front brings a tab to the front.
@@ -191,13 +206,4 @@ func (b *Browser) await(what string, fact func() bool) {
 			b.T.Fatalf("this did not come: %s%s", what, b.said)
 		}
 	}
-}
-
-func contains(ids []target.ID, id target.ID) bool {
-	for _, one := range ids {
-		if one == id {
-			return true
-		}
-	}
-	return false
 }

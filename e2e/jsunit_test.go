@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // jsunitCSP is stricter than what Chromium gives an extension page: no HTML
@@ -46,7 +47,7 @@ func jsunitFile(t *testing.T, b *Browser, site, name string) {
 	p.T = t
 	defer func() { p.T = b.T }()
 	p.Go(site + "/jsunit/index.html?file=" + url.QueryEscape(name))
-	p.Await(`document.documentElement.dataset.verdict`)
+	p.awaitWithin(2*time.Minute, `document.documentElement.dataset.verdict`) // each of its tests has a limit of its own
 	var v verdict
 	if err := json.Unmarshal([]byte(Get[string](p, `document.documentElement.dataset.verdict`)), &v); err != nil {
 		t.Fatal(err)

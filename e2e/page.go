@@ -213,13 +213,18 @@ func (p *Page) eval(expr string) (json.RawMessage, error) {
 	return json.RawMessage(res.Result.Value), nil
 }
 
-// Await waits until a JavaScript expression is true. A page that is just
-// being loaded, where it throws, is asked again.
+// Await waits until a JavaScript expression, or the promise that it is, comes
+// true. A page that is just being loaded, where it throws, is asked again.
 func (p *Page) Await(expr string) {
 	p.T.Helper()
+	p.awaitWithin(patience, expr)
+}
+
+func (p *Page) awaitWithin(limit time.Duration, expr string) {
+	p.T.Helper()
 	var last string
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		data, err := p.eval("(async () => !!(" + expr + "))()")
+	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		data, err := p.eval("(async () => !!(await (" + expr + ")))()")
 		if string(data) == "true" {
 			return
 		}
@@ -233,9 +238,19 @@ func (p *Page) Await(expr string) {
 	}
 }
 
+// rest waits until what is seen is what it will stay: two frames were drawn,
+// and nothing moves that will come to an end. A page that is not seen draws
+// nothing.
+func (p *Page) rest() {
+	p.T.Helper()
+	p.Await(`document.visibilityState !== "visible" || new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(() => next(
+		document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getComputedTiming().endTime === Infinity)))))`)
+}
+
 // Shot saves a screenshot as e2e/shots/<name>.png.
 func (p *Page) Shot(name string) {
 	p.T.Helper()
+	p.rest()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	if err := capture(ctx, shotPath(name)); err != nil {

@@ -59,8 +59,9 @@ func TestPairRefused(t *testing.T) {
 	s.Play(green, config())
 	link := s.link()
 	s.B.Open("first page", link)
-	s.B.Pop("question", "pairing/confirm.html").Click(Role("button", "Connect"))
-	s.B.pages[len(s.B.pages)-1].There(Role("heading", "Connected to cafe"))
+	first := s.B.Pop("question", "pairing/confirm.html")
+	first.Click(Role("button", "Connect"))
+	first.There(Role("heading", "Connected to cafe"))
 
 	page := s.B.Open("second page", link)
 	question := s.B.Pop("second question", "pairing/confirm.html")

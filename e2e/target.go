@@ -289,7 +289,6 @@ func (p *Page) Wear(l Look) {
 	if err != nil {
 		p.T.Fatalf("%s: %s: %v", p.Name, l, err)
 	}
-	if l.Width > 0 {
-		p.Await(fmt.Sprintf("innerWidth === %d", l.Width))
-	}
+	p.Await(fmt.Sprintf(`matchMedia("(prefers-color-scheme: %s)").matches && (%d === 0 || innerWidth === %d)`, scheme, l.Width, l.Width))
+	p.rest()
 }
