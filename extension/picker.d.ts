@@ -97,8 +97,9 @@ interface SwHint {
   stack?: string[];
   /** Where it was made, the nearest place first, each with the component that it is in. */
   places?: { name: string; at: SwFrame }[];
-  /** The key of the list item it is in. */
+  /** The key of the list's item that it is in, and which item that is, from 1. */
   key?: string;
+  index?: number;
 }
 
 interface SwBackend {

@@ -124,7 +124,20 @@ export async function pickMade({ pick, capture, path }, sender) {
   if (armed) await send({ type: "sw-picker-state", tabId, armed, picks });
   if (armed && picks >= mostPicks) await stopPicker({ tabId });
   // Not awaited: a framework that does not answer keeps nothing up.
-  void componentOf({ tabId, frameId: sender.frameId ?? 0, path }).then((patch) => patch && more(tabId, pick, patch, ""), report);
+  void addComponent({ tabId, frameId: sender.frameId ?? 0, path }, sender.url ?? "", pick, capture).catch(report);
+}
+
+/**
+ * @param {import("./hints.js").Where} where @param {string} page
+ * @param {string} pick @param {import("../lib/messages.js").Capture} capture
+ */
+async function addComponent(where, page, pick, capture) {
+  const { component, item } = await componentOf(where, page);
+  const repeat = /** @type {{index: number, key?: string} | undefined} */ (capture.repeat);
+  // The framework's key, if it means the item that the page shows there.
+  const keyed = item && repeat && !repeat.key && repeat.index === item.index;
+  const patch = { ...(component && { component }), ...(keyed && { repeat: { ...repeat, key: item.key } }) };
+  if (Object.keys(patch).length > 0) await more(where.tabId, pick, patch, "");
 }
 
 /** @param {import("../lib/messages.js").CaptureTab} message @param {Sender} sender */

@@ -15,7 +15,7 @@ import { button, el, icon } from "../lib/dom.js";
 export const mostChips = 5;
 
 /** The picker in the page: nothing in the panel offers to pick while this is false. */
-export const pickerExists = false;
+export const pickerExists = true;
 
 /** @param {unknown} value */
 const text = (value) => (typeof value === "string" ? value : "");

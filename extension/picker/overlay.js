@@ -130,7 +130,7 @@
         style.top = above ? `${Math.min(at.y, room) - 27}px` : below ? `${at.y + at.h + 4}px` : "6px";
         const right = at.x + at.w / 2 > win.innerWidth / 2;
         style.left = right ? "auto" : `${Math.max(4, at.x)}px`;
-        style.right = right ? `${Math.max(4, win.innerWidth - at.x - at.w)}px` : "auto";
+        style.right = right ? `max(4px, calc(100% - ${at.x + at.w}px))` : "auto";
       },
       clear() {
         drawn = "";
