@@ -48,7 +48,6 @@ export class Composer {
   #recalled = -1;
   #draft = "";
   #blocked = "";
-  #menu = "";
   #models = "";
 
   /** @param {Writer} writer */
@@ -64,6 +63,8 @@ export class Composer {
     this.effort = el("select", { class: "choice", "aria-label": "Effort", data: { sw: "effort" }, on: { change: () => writer.chooseEffort(this.effort.value) } });
     this.why = el("p", { id: `why-${id}`, class: "why", hidden: true });
     this.sendButton = button({ label: "Send", icon: "send", class: "button primary icon send", data: { sw: "send" } }, () => this.submit());
+    this.autoCommit = el("input", { type: "checkbox", data: { sw: "auto-commit" }, on: { change: () => writer.setAutoCommit(this.autoCommit.checked) } });
+    this.details = el("input", { type: "checkbox", data: { sw: "details" }, on: { change: () => writer.setDetails(this.details.checked) } });
     this.menu = el("div", { class: "menu", id: `menu-${id}`, hidden: true });
     this.menuButton = button({ label: "Options", icon: "plus", class: "button quiet icon", "aria-expanded": "false", "aria-controls": `menu-${id}`, data: { sw: "options" } }, () => this.#toggleMenu());
     this.pickButton = button({ label: "Pick elements", icon: "pick", class: "button quiet icon", "aria-pressed": "false", data: { sw: "pick" } }, () => writer.pick());
@@ -75,6 +76,7 @@ export class Composer {
     this.node.addEventListener("focusout", (e) => {
       if (!this.menu.hidden && !this.menu.contains(/** @type {Node | null} */ (e.relatedTarget)) && e.relatedTarget !== this.menuButton && e.relatedTarget) this.#toggleMenu(false);
     });
+    this.#buildMenu();
     this.#update();
   }
 
@@ -110,7 +112,8 @@ export class Composer {
     this.sendButton.title = running ? "Queue" : "Send";
     this.sendButton.setAttribute("aria-label", running ? "Queue" : "Send");
     this.#showModels(providers, provider, model, effort);
-    this.#showMenu(autoCommit, details);
+    this.autoCommit.checked = autoCommit;
+    this.details.checked = details;
     this.#update();
   }
 
@@ -139,23 +142,22 @@ export class Composer {
     this.writer.chooseModel({ provider, model: rest.join(" ") });
   }
 
-  /** @param {boolean} autoCommit @param {boolean} details */
-  #showMenu(autoCommit, details) {
-    const drawn = `${autoCommit} ${details}`;
-    if (drawn === this.#menu) return;
-    this.#menu = drawn;
+  #buildMenu() {
     const { writer } = this;
-    /** @param {string} label @param {string} hint @param {boolean} on @param {string} sw @param {(on: boolean) => void} set */
-    const toggle = (label, hint, on, sw, set) => el("label", { class: "menu-item" },
-      el("input", { type: "checkbox", checked: on, data: { sw }, on: { change: (/** @type {any} */ e) => set(e.target.checked) } }),
-      el("span", null, el("span", null, label), el("span", { class: "muted" }, hint)));
     fill(this.menu,
-      toggle("Commit each run", "Only its own lines, as a commit of its own", autoCommit, "auto-commit", (on) => writer.setAutoCommit(on)),
-      toggle("Details", "Show the agent's raw calls", details, "details", (on) => writer.setDetails(on)),
+      el("label", { class: "menu-item" }, this.autoCommit, el("span", null, el("span", null, "Commit each run"), " ", el("span", { class: "muted" }, "Only its own lines, as a commit of its own"))),
+      el("label", { class: "menu-item" }, this.details, el("span", null, el("span", null, "Details"), " ", el("span", { class: "muted" }, "Show the agent's raw calls"))),
       button({ label: "What the agent receives", icon: "eye", text: true, class: "menu-item", data: { sw: "preview" } }, () => {
         this.#toggleMenu(false);
         writer.preview();
       }));
+    this.menu.addEventListener("keydown", (e) => {
+      if (e.key !== "Escape") return;
+      e.preventDefault();
+      e.stopPropagation();
+      this.#toggleMenu(false);
+      this.menuButton.focus();
+    });
   }
 
   /** @param {boolean} [open] */

@@ -93,7 +93,7 @@ export class TabView {
     this.historyButton = tool("History", "history", "history", () => this.toggleHistory());
     this.head = el("header", { class: "head" }, el("div", { class: "where" }, this.project, this.agent),
       el("div", { class: "tools" }, this.newButton, this.historyButton, tool("Settings", "settings", "settings", () => this.openSettings())));
-    this.notices = el("div", { class: "notices" });
+    this.notices = el("section", { class: "notices", "aria-label": "Notices", hidden: true });
     this.transcript = new Transcript(this.desk());
     this.stateBox = el("div", { class: "state-box" });
     this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node);
@@ -448,9 +448,9 @@ export class TabView {
       this.announce("Taken back");
     } catch (err) {
       this.connection.noticed(err);
-      const { message, fix = "", body } = /** @type {ShimError} */ (err);
-      const said = body?.code === "conflict" ? message + " Nothing was touched." : message;
-      this.chat = undone(this.chat, runId, { state: "refused", by: "", sha: "", message: said, fix, files: body?.files ?? [] });
+      const { message, fix = "", body, status } = /** @type {ShimError} */ (err);
+      const said = status === 0 ? "The shim did not answer." : body?.code === "conflict" ? message + " Nothing was touched." : message;
+      this.chat = undone(this.chat, runId, { state: "refused", by: "", sha: "", message: said, fix: status === 0 ? "" : fix, files: body?.files ?? [] });
     }
     this.keepSoon();
     this.draw();
@@ -675,6 +675,7 @@ export class TabView {
       }), state.kind === "ready" && meta ? notices(meta, this.provider(), {
         copy: (text) => void this.copy(text), checkAgain: () => void this.connection.ask({ refresh: true }),
       }) : null);
+      this.notices.hidden = !this.notices.hasChildNodes();
     }
   }
 

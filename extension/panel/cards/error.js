@@ -19,7 +19,9 @@ const titles = {
   timeout: "It took too long",
   unsupported: "This provider cannot do that",
   busy: "Another run is going on here",
-  unreachable: "The shim is not running",
+  unreachable: "Not sent",
+  silent: "Not sent",
+  not_a_shim: "Not sent",
   unauthorized: "The token is not the right one",
   too_large: "The message is too large",
 };
@@ -44,11 +46,13 @@ export function errorCard(desk) {
         code === "max_turns" && button({ label: "Continue", class: "button primary" }, desk.goOn),
         code === "not_signed_in" && button({ label: "Check again", class: "button" }, desk.checkAgain),
         button({ label: "Try again", icon: "retry", text: true, class: "button" }, desk.retry));
+      // Why there is no shim, and what to do, stands on the connection's own card.
+      const unsent = titles[code] === "Not sent";
       fill(node,
         el("div", { class: "card-title" }, icon("error"), el("h3", null, titles[code] ?? "That did not work")),
-        el("div", { class: "error-text", dir: "auto", ...(message.length > 400 && { tabindex: "0", role: "group", "aria-label": "Message" }) }, busy ? busyText(busy) : message),
+        el("div", { class: "error-text", dir: "auto", ...(message.length > 400 && { tabindex: "0", role: "group", "aria-label": "Message" }) }, busy ? busyText(busy) : unsent ? "The shim did not answer." : message),
         time && el("p", null, `It resets ${time}.`),
-        !busy && fixLine(fix, desk.copy),
+        !busy && !unsent && fixLine(fix, desk.copy),
         row);
     },
   };

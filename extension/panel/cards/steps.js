@@ -62,9 +62,9 @@ export function stepsCard(_desk) {
     for (const i of rows.keys()) if (i < from) rows.delete(i);
     for (let i = from; i < steps.length; i++) {
       const known = rows.get(i);
-      if (known?.step === steps[i] && known.row.details === details) continue;
+      if (known?.step === steps[i] && known.row.details === details && known.row.alone === (steps.length === 1)) continue;
       const row = known?.row ?? new StepRow(steps[i]);
-      row.update(steps[i], details);
+      row.update(steps[i], details, steps.length === 1);
       rows.set(i, { step: steps[i], row });
     }
     const wanted = [...Array(steps.length - from).keys()].map((i) => /** @type {{row: StepRow}} */ (rows.get(from + i)).row.node);
@@ -88,7 +88,9 @@ export function stepsCard(_desk) {
       mark.hidden = !running && !anyFailed;
       head.title = plain(pieces);
       head.classList.toggle("failed", anyFailed);
-      const wants = details || failed(last) || (anyFailed && isOpen);
+      // A single call opens to its output: without one there is nothing to open.
+      head.disabled = steps.length === 1 && !details && !last.result?.text.trim();
+      const wants = details || (failed(last) && !head.disabled) || (anyFailed && isOpen);
       if (!chosen && wants !== isOpen) open(wants);
       else draw();
     },
@@ -98,6 +100,7 @@ export function stepsCard(_desk) {
 /** One call in the list. */
 class StepRow {
   details = false;
+  alone = false;
   /** @type {boolean | null} what the reader wants */
   #chosen = null;
 
@@ -106,13 +109,18 @@ class StepRow {
     this.node = el("li", { class: step.parentId ? "step nested" : "step" });
   }
 
-  /** @param {Step} step @param {boolean} details */
-  update(step, details) {
+  /** @param {Step} step @param {boolean} details @param {boolean} alone its sentence is that of the whole group */
+  update(step, details, alone) {
     this.details = details;
+    this.alone = alone;
     const words = el("span", { class: "step-words" }, set(sentence(step)));
     const output = step.result?.text.trimEnd() ?? "";
     const raw = details && el("code", { class: "raw", dir: "ltr" }, oneLine(`${step.tool} ${step.detail}`, 1_000));
     this.node.classList.toggle("failed", failed(step));
+    if (alone) {
+      fill(this.node, output && outputOf(step, output), raw);
+      return;
+    }
     if (!output) {
       fill(this.node, el("div", { class: "step-line" }, failed(step) && icon("warn"), words, failed(step) && el("span", { class: "muted" }, "failed")), raw);
       return;
@@ -121,7 +129,7 @@ class StepRow {
       el("summary", { class: "step-line" }, icon("chevron"), failed(step) && icon("warn"), words));
     const show = () => {
       if (box.open && box.children.length === 1) {
-        box.append(el("pre", { tabindex: "0", role: "group", "aria-label": "Output", dir: "ltr" }, output), step.result?.truncated ? el("p", { class: "muted" }, "The beginning of a longer output.") : "");
+        box.append(outputOf(step, output));
       }
     };
     box.addEventListener("toggle", () => {
@@ -131,4 +139,11 @@ class StepRow {
     show();
     fill(this.node, box, raw);
   }
+}
+
+/** @param {Step} step @param {string} output */
+function outputOf(step, output) {
+  return el("div", { class: "output-text" },
+    el("pre", { tabindex: "0", role: "group", "aria-label": "Output", dir: "ltr" }, output),
+    step.result?.truncated && el("p", { class: "muted" }, "The beginning of a longer output."));
 }
