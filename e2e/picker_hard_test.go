@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
 
@@ -105,13 +108,24 @@ func (p *Picking) Click(x, y float64, modifiers string) {
 	p.mouse(x, y, modifiers, "move", "down", "up")
 }
 
+// Frame waits until a frame has been drawn.
+func (p *Page) Frame() {
+	p.T.Helper()
+	p.Do(`new Promise((next) => requestAnimationFrame(() => setTimeout(next)))`)
+}
+
 // frames are the windows of a page that can be looked into.
 const frames = `(function all(w) { let found = [w]; for (let i = 0; i < w.frames.length; i++) { try { w.frames[i].document; found = found.concat(all(w.frames[i])); } catch {} } return found; })(window)`
+
+func (p *Picking) saw() []string {
+	p.T.Helper()
+	return Get[[]string](p.Page, frames+`.flatMap((w) => w.saw ?? [])`)
+}
 
 // Unseen wants the page to have seen nothing of any gesture.
 func (p *Picking) Unseen() {
 	p.T.Helper()
-	if saw := Get[[]string](p.Page, frames+`.flatMap((w) => w.saw ?? [])`); len(saw) > 0 {
+	if saw := p.saw(); len(saw) > 0 {
 		p.T.Errorf("the page saw %q", saw)
 	}
 }
@@ -131,9 +145,13 @@ func same(t testing.TB, got map[string]any, want string) {
 // TestPickHardPages: one row is one pick, of which the page sees nothing.
 func TestPickHardPages(t *testing.T) {
 	site := hard(t)
-	b := Start(t)
+	b := Start(t, "host-resolver-rules", "MAP elsewhere.test 127.0.0.1")
 	b.LoadExtension()
 	b.worker()
+	port := site[strings.LastIndexByte(site, ':')+1:]
+	other := func(host string) string {
+		return `new Promise((loaded) => { const f = document.querySelector(".other"); f.onload = loaded; f.src = "http://` + host + `:` + port + `/inner.html" })`
+	}
 	for _, c := range []struct {
 		name, page string
 		before     string // what the page does first
@@ -153,6 +171,10 @@ func TestPickHardPages(t *testing.T) {
 			want: `{"tag":"button","id":null,"className":"at go","text":"Go","domPath":"body > button.at.go","rect":{"x":72,"y":82,"w":100,"h":40},"role":"button","name":"Go","attrs":{"type":"button"},"frame":"iframe#doc about:srcdoc"}`},
 		{name: "a frame, scaled and scrolled", page: "frames.html", before: `frames[1].scrollTo(0, 1000)`, x: 440, y: 80,
 			want: `{"tag":"a","id":null,"className":"at deep","text":"Deep","domPath":"body > a.at.deep","rect":{"x":425,"y":70,"w":50,"h":20},"role":"link","name":"Deep","attrs":{"href":"/away"},"frame":"iframe.scaled:nth-of-type(2) /inner.html"}`},
+		{name: "a frame of another origin of this machine, which has a picker of its own", page: "frames.html", before: other("localhost"), x: 100, y: 350,
+			want: `{"tag":"div","id":null,"className":"","text":"","domPath":"body > div","frame":"http://localhost:` + port + `/inner.html","clipped":true}`},
+		{name: "a frame from elsewhere, as a whole", page: "frames.html", before: other("elsewhere.test"), x: 100, y: 350,
+			want: `{"tag":"iframe","id":null,"className":"other","text":"","domPath":"body > iframe.other:nth-of-type(3)","rect":{"x":50,"y":300,"w":300,"h":100}}`},
 		{name: "an item of a menu that goes at pointerdown", page: "layers.html", x: 50, y: 130,
 			want:  `{"tag":"div","id":null,"className":"item","text":"Second","domPath":"body > div.at.menu:nth-of-type(1) > div.item:nth-of-type(2)","rect":{"x":20,"y":110,"w":100,"h":40},"role":"menuitem","name":"Second","repeat":{"index":2,"of":2}}`,
 			after: `document.querySelector(".menu") !== null`},
@@ -211,11 +233,14 @@ func TestPickHardPages(t *testing.T) {
 			}
 			p.Do(frames + `.forEach((w) => { if (w.saw) w.saw.length = 0 })`)
 			p.Arm()
+			p.mouse(5, 5, c.modifiers, "move")
+			p.mouse(c.x, c.y, c.modifiers, "move")
+			for range 3 {
+				p.Frame()
+			}
 			if c.keys == "" {
 				p.Click(c.x, c.y, c.modifiers)
 			} else {
-				p.mouse(c.x, c.y, "", "move")
-				p.Do(`new Promise((next) => requestAnimationFrame(() => setTimeout(next)))`)
 				for _, key := range strings.Fields(c.keys) {
 					p.Press(key)
 				}
@@ -227,7 +252,10 @@ func TestPickHardPages(t *testing.T) {
 			}
 			p.Press("Escape")
 			p.Armed(false)
-			p.Unseen()
+			// What lies under the mouse may be another element now.
+			if saw := regexp.MustCompile(`\b(down|up|click|key|touch|drag)`).FindString(strings.Join(p.saw(), " ")); saw != "" {
+				t.Errorf("in the end the page saw %q", p.saw())
+			}
 		})
 	}
 }
@@ -246,4 +274,123 @@ func TestPickZoomed(t *testing.T) {
 	p.Click(270, 45, "")
 	got := p.Picked(1)
 	same(t, map[string]any{"rect": got["rect"], "click": got["click"]}, `{"rect":{"x":220,"y":20,"w":200,"h":100},"click":{"x":50,"y":25}}`)
+}
+
+// TestPickGestures: whatever the mouse, a finger or a pen does to an element
+// while the picker is armed, the page does not see it; what is done to the
+// bare page is the page's.
+func TestPickGestures(t *testing.T) {
+	site := hard(t)
+	b := Start(t)
+	b.LoadExtension()
+	p := pickIn(b, site+"/layers.html")
+	p.Do(`saw.length = 0`)
+	// A second time into the same page: the listeners of the first are gone.
+	b.worker().Do(fmt.Sprintf(`chrome.scripting.executeScript({ target: { tabId: %d }, files: chrome.runtime.getManifest().content_scripts.find((s) => s.js.includes("picker/pick.js")).js })`, p.id))
+	p.Arm()
+	press := func(button input.MouseButton, clicks int64, x, y float64, types ...input.DispatchMouseEventType) {
+		for _, typ := range types {
+			if _, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: typ, X: x, Y: y, Button: button, ClickCount: clicks}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	down, up, moved := input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased, input.DispatchMouseEventTypeMouseMoved
+	press(input.MouseButtonRight, 1, 40, 330, down, up)
+	press(input.MouseButtonMiddle, 1, 40, 330, down, up)
+	press(input.MouseButtonLeft, 1, 40, 330, down) // a link is drawn away
+	for x := 45.0; x < 100; x += 5 {
+		press(input.MouseButtonLeft, 1, x, 330, moved)
+	}
+	press(input.MouseButtonLeft, 1, 100, 330, up)
+	p.Press("ArrowUp")
+	p.Press("Shift+ArrowDown")
+	p.Frame()
+	p.Unseen()
+	if n := Get[int](b.worker(), fmt.Sprintf(`chrome.storage.session.get("picker:%[1]d").then((all) => all["picker:%[1]d"].waiting.length)`, p.id)); n != 0 {
+		t.Errorf("%d picks of what was no click", n)
+	}
+	press(input.MouseButtonLeft, 1, 40, 330, down, up)
+	press(input.MouseButtonLeft, 2, 40, 330, down, up)
+	p.Picked(2)
+	for _, typ := range []input.DispatchTouchEventType{input.DispatchTouchEventTypeTouchStart, input.DispatchTouchEventTypeTouchEnd} {
+		params := input.DispatchTouchEventParams{Type: typ, TouchPoints: []*input.TouchPoint{}}
+		if typ == input.DispatchTouchEventTypeTouchStart {
+			params.TouchPoints = append(params.TouchPoints, &input.TouchPoint{X: 50, Y: 265})
+		}
+		if _, err := chromedp.Call(p.ctx, input.DispatchTouchEvent, params); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Picked(3)
+	p.Unseen()
+	if url := Get[string](p.Page, `location.href`); url != site+"/layers.html" {
+		t.Errorf("the link was followed: %s", url)
+	}
+
+	p.Click(700, 550, "") // nothing is there
+	saw := strings.Join(p.saw(), " ")
+	for _, event := range []string{"pointerdown", "mousedown", "pointerup", "click"} {
+		if !strings.Contains(saw, event+" ") {
+			t.Errorf("a click on the bare page: it saw %q, and no %s", saw, event)
+		}
+	}
+	p.Press("Escape")
+	p.Armed(false)
+	p.Do(`saw.length = 0`)
+	p.Click(250, 300, "")
+	if saw := p.saw(); len(saw) == 0 {
+		t.Error("the page does not see what is done after the picker's end")
+	}
+}
+
+// BenchmarkPickHover moves the mouse over a page of 10,000 elements, a frame
+// at a time, with the picker armed.
+func BenchmarkPickHover(b *testing.B) {
+	site := hard(b)
+	br := Start(b)
+	br.LoadExtension()
+	p := pickIn(br, site+"/many.html")
+	if n := Get[int](p.Page, `document.querySelectorAll("*").length`); n < 10000 {
+		b.Fatalf("the page has %d elements", n)
+	}
+	if _, err := chromedp.Call(p.ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		b.Fatal(err)
+	}
+	over := func(frames int) map[string]float64 {
+		before := p.metrics()
+		for i := range frames {
+			p.mouse(float64(20+(i*137)%900), float64(20+(i*61)%500), "", "move")
+			p.Frame()
+		}
+		after := p.metrics()
+		for name := range after {
+			after[name] = (after[name] - before[name]) / float64(frames)
+		}
+		return after
+	}
+	asleep := over(100)
+	p.Arm()
+	over(20)
+	b.ResetTimer()
+	armed := over(max(b.N, 200))
+	b.StopTimer()
+	b.ReportMetric(1000*(armed["ScriptDuration"]-asleep["ScriptDuration"]), "script-ms/frame")
+	b.ReportMetric(1000*asleep["ScriptDuration"], "asleep-ms/frame") // with the test's own
+	b.ReportMetric(armed["LayoutCount"], "layouts/frame")
+	b.ReportMetric(1000*(armed["LayoutDuration"]+armed["RecalcStyleDuration"]), "layout-ms/frame")
+}
+
+// metrics are what Chromium has counted of the page.
+func (p *Picking) metrics() map[string]float64 {
+	p.T.Helper()
+	res, err := chromedp.Call(p.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, m := range res.Metrics {
+		all[m.Name] = m.Value
+	}
+	return all
 }

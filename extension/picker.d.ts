@@ -43,7 +43,7 @@ interface SwCaptures {
 }
 
 interface SwHits {
-  hit(event: { target: Element; x: number; y: number }, through: boolean): Element;
+  hit(event: { target: Element; x: number; y: number }, through: boolean): Element | null;
   stack(doc: Document, x: number, y: number): Element[];
 }
 
@@ -51,7 +51,8 @@ interface SwOverlay {
   show(box: SwBox, words: { tag: string; rest: string; size: string; component: string } | null): void;
   clear(): void;
   tick(box: SwBox): void;
-  shield(box: SwBox | null): void;
+  /** What is there takes the gestures, for frames whose page has no picker. */
+  shield(boxes: SwBox[]): void;
   hide(hidden: boolean): void;
   raise(): void;
   remove(): void;
@@ -72,7 +73,9 @@ interface SlideWrite {
   hits: SwHits;
   makeOverlay: (doc: Document) => SwOverlay;
   picker?: SwPicker;
-  /** Ends the listeners of this frame. */
+  /** The listeners for gestures are there: once in each document. */
+  listening?: boolean;
+  /** Ends the picker of this frame. */
   release?: () => void;
 }
 

@@ -12,14 +12,14 @@
   /**
    * @param {{target: Element, x: number, y: number}} event target: what the browser found; x, y in its window
    * @param {boolean} through look through it, to what is behind
-   * @returns {Element}
+   * @returns {Element | null} null: the bare page
    */
   function hit({ target, x, y }, through) {
     const top = into(target, x, y);
     if (!through && paints(top)) return top;
     const layers = stack(top.ownerDocument, x, y);
-    const first = seen(layers) ?? top;
-    if (!through) return first;
+    const first = seen(layers);
+    if (!through || first === null) return first;
     const behind = layers.slice(layers.indexOf(first) + 1).filter((el) => !sw.tree.encloses(el, first));
     return seen(behind) ?? first;
   }
@@ -28,6 +28,7 @@
    * The topmost layer, but for those that show nothing and lie before what
    * does: the sheet that catches clicks beside a menu, the box for messages.
    * @param {Element[]} layers
+   * @returns {Element | null}
    */
   function seen(layers) {
     const painted = layers.map(() => /** @type {boolean | undefined} */ (undefined));
@@ -36,10 +37,17 @@
     for (let i = 0; i < layers.length; i++) {
       let next = i;
       while (next < layers.length && !isPainted(next)) next++;
-      if (next === layers.length || next === i || sw.tree.encloses(layers[next], layers[i])) return layers[i];
+      if (isPage(layers[i])) return null;
+      if (next < layers.length ? next === i || sw.tree.encloses(layers[next], layers[i]) : !floats(layers[i])) return layers[i];
     }
-    return undefined;
+    return null;
   }
+
+  /** @param {Element} el */
+  const isPage = (el) => el.localName === "html" || el.localName === "body";
+
+  /** Out of the flow, it may lie over what it has nothing to do with. @param {Element} el */
+  const floats = (el) => /^(fixed|absolute)$/.test(getComputedStyle(el).position);
 
   /** Into closed shadow roots, where events do not tell. @param {Element} el @param {number} x @param {number} y */
   function into(el, x, y) {
@@ -71,6 +79,7 @@
 
   /** @param {Element} el */
   function paints(el) {
+    if (isPage(el)) return false;
     if (drawn.has(el.localName) || (el.namespaceURI === svg && el.localName !== "svg")) return true;
     const style = getComputedStyle(el);
     if (style.opacity === "0") return false;

@@ -33,7 +33,8 @@
     .component { color: #ffd68a; flex-shrink: 1; }
     .tick { position: absolute; width: 28px; height: 28px; margin: -14px 0 0 -14px; animation: tick 900ms ease-out forwards; }
     .flash { animation: flash 900ms ease-out forwards; }
-    .shield { position: absolute; pointer-events: auto; cursor: crosshair; }
+    /* Painted, or it does not count as covering a frame of another process. */
+    .shield { position: absolute; left: 0; top: 0; pointer-events: auto; cursor: crosshair; background: rgb(43 79 199 / 4%); }
     @keyframes tick { 0% { transform: scale(.4); opacity: 0; } 15% { transform: scale(1.1); opacity: 1; } 25%, 75% { transform: none; opacity: 1; } 100% { opacity: 0; } }
     @keyframes flash { 0%, 60% { opacity: 1; } 100% { opacity: 0; } }
     @media (prefers-reduced-motion: reduce) { .tick, .flash { animation-timing-function: step-end; } }
@@ -59,9 +60,10 @@
     const [what, tag, rest, component, size] = ["what", "tag", "rest", "component", "size"].map((name) => part("span", name));
     what.append(tag, rest);
     label.append(what, component, size);
-    const shieldNode = part("div", "shield");
-    box.hidden = label.hidden = shieldNode.hidden = true;
-    root.append(shieldNode, box, label);
+    box.hidden = label.hidden = true;
+    root.append(box, label);
+    /** @type {HTMLElement[]} */
+    const shieldNodes = [];
 
     /** @template {Element} E @param {E} el @returns {E} */
     function ours(el) {
@@ -148,9 +150,15 @@
         });
         root.append(flash, icon);
       },
-      shield(at) {
-        shieldNode.hidden = at === null;
-        if (at) place(shieldNode, at);
+      shield(boxes) {
+        while (shieldNodes.length > boxes.length) shieldNodes.pop()?.remove();
+        boxes.forEach((at, i) => {
+          if (!shieldNodes[i]) {
+            shieldNodes[i] = part("div", "shield");
+            root.prepend(shieldNodes[i]);
+          }
+          place(shieldNodes[i], at);
+        });
       },
       hide(hidden) {
         host.hidden = hidden;

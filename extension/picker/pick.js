@@ -7,7 +7,8 @@
 
 (() => {
   const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
-  // Injected a second time: the first one ends.
+  // Injected a second time: the first one ends, but for its ears, which were
+  // there before the page's.
   sw.release?.();
 
   const gestures = [
@@ -21,27 +22,29 @@
   const tailTime = 600;
   /** The longest that the overlay makes way for a picture. In ms. */
   const hiddenTime = 2_000;
+  /** A press that moved farther than this is no click. In CSS pixels. */
+  const dragged = 10;
   /** So long the pointer rests before the page's framework is asked. In ms. */
   const restTime = 150;
 
-  const ours = new AbortController();
-  const { signal } = ours;
+  /** Those of touches are passive, and it is the mouse events after them that do something. */
+  const passive = /^(touch|scroll)/;
 
   /** @param {Event} event */
   function swallow(event) {
     event.stopImmediatePropagation();
-    if (event.cancelable && !event.type.startsWith("pointer")) event.preventDefault();
+    if (event.cancelable && !event.type.startsWith("pointer") && !passive.test(event.type)) event.preventDefault();
   }
 
   /** @type {Picker | null} */
   let picker = null;
   const root = () => sw.tree.rootWindow();
 
-  /** @param {Event} event */
-  const onGesture = (event) => root().slidewrite?.picker?.handle(event, window);
-  for (const type of [...gestures, ...around]) {
-    // Passive where a listener that is not would keep the page from scrolling.
-    addEventListener(type, onGesture, { capture: true, passive: /^(touch|scroll)/.test(type), signal });
+  if (!sw.listening) {
+    sw.listening = true;
+    /** @param {Event} event */
+    const onGesture = (event) => root().slidewrite?.picker?.handle(event, window);
+    for (const type of [...gestures, ...around]) addEventListener(type, onGesture, { capture: true, passive: passive.test(type) });
   }
 
   /** @typedef {{target: Element, win: Window, x: number, y: number, through: boolean}} At */
@@ -62,6 +65,9 @@
     #frame = 0;
     /** The gesture that is going on was begun on the bare page, and is its own. */
     #passes = false;
+    #down = { x: 0, y: 0 };
+    /** Always those that there are. */
+    #frames = document.getElementsByTagName("iframe");
     /** @type {Set<string>} keys that are down, and not the page's */
     #keys = new Set();
     #tailUntil = 0;
@@ -88,6 +94,7 @@
       this.#overlay ??= sw.makeOverlay(document);
       this.#overlay.hide(false);
       if (document.documentElement) this.#overlay.raise();
+      this.#soon();
     }
 
     /** No gesture is ours from now on, but for the end of this one. */
@@ -98,7 +105,7 @@
       clearTimeout(this.#resting);
       this.#current = this.#at = null;
       this.#overlay?.clear();
-      this.#overlay?.shield(null);
+      this.#overlay?.shield([]);
     }
 
     /** The last of this picker: another one takes its place. */
@@ -128,13 +135,18 @@
       if (type.startsWith("key")) return this.#key(/** @type {KeyboardEvent} */ (event));
 
       const target = this.#target(event);
-      const begins = type === "pointerdown" || type === "touchstart" || (type === "mousedown" && !("PointerEvent" in window));
-      if (begins) this.#passes = target === null;
+      if (type === "pointerdown") this.#begin(/** @type {PointerEvent} */ (event), target);
       if (this.#passes && !/^(pointer|mouse)(move|over|out|enter|leave)$/.test(type)) return;
       swallow(event);
       if (type === "pointermove" || type === "pointerover" || type === "pointerdown") this.#move(/** @type {PointerEvent} */ (event), target, win);
       else if (type === "pointerout" && /** @type {PointerEvent} */ (event).relatedTarget === null && win === window) this.#leave();
       else if (type === "pointerup") this.#up(/** @type {PointerEvent} */ (event), target, win);
+    }
+
+    /** @param {PointerEvent} event @param {Element | null} target */
+    #begin({ clientX: x, clientY: y, altKey }, target) {
+      this.#passes = target === null || sw.hits.hit({ target, x, y }, altKey) === null;
+      this.#down = { x, y };
     }
 
     /** What an event is about; null on the bare page. @param {Event} event @returns {Element | null} */
@@ -209,32 +221,22 @@
         if (el !== this.#current) this.#choose(el);
       }
       const el = this.#current;
+      const foreign = [...this.#frames].filter(isForeign).map((frame) => sw.tree.boxOf(frame, window));
       if (!el?.isConnected) {
-        this.#overlay?.clear();
-        return;
+        this.#overlay?.shield(foreign);
+        return this.#overlay?.clear();
       }
       const box = sw.tree.boxOf(el, window);
       const layer = el.closest("dialog, [popover]");
       if (layer !== this.#layer) this.#overlay?.raise();
       this.#layer = layer;
-      this.#overlay?.shield(this.#isForeign(el) ? box : null);
+      this.#overlay?.shield(foreign);
       this.#overlay?.show(box, wordsOf(el, box, this.#components.get(el) ?? ""));
     }
 
     #hit() {
       const { target, x, y, through } = /** @type {At} */ (this.#at);
       return target.isConnected ? sw.hits.hit({ target, x, y }, through) : null;
-    }
-
-    /** A frame whose page has no picker of ours. @param {Element} el */
-    #isForeign(el) {
-      if (el.localName !== "iframe" && el.localName !== "frame") return false;
-      try {
-        return !/** @type {HTMLIFrameElement} */ (el).contentWindow?.slidewrite;
-      } catch {
-        // Of another origin; those of this machine have a picker of their own.
-        return !/^https?:\/\/(localhost|[\w.-]+\.localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(/** @type {HTMLIFrameElement} */ (el).src);
-      }
     }
 
     /** @param {Element | null} el */
@@ -257,10 +259,11 @@
 
     /** @param {PointerEvent} event @param {Element | null} target @param {Window} win */
     #up(event, target, win) {
-      if (event.button !== 0 || target === null) return;
+      const { clientX: x, clientY: y } = event;
+      if (event.button !== 0 || target === null || Math.hypot(x - this.#down.x, y - this.#down.y) > dragged) return;
       if (!this.#byKeys || target !== this.#at?.target) this.#move(event, target, win);
       const el = this.#byKeys ? this.#current : this.#hit();
-      if (el) this.#pick(el, sw.tree.pointIn(win, window, event.clientX, event.clientY), event.shiftKey);
+      if (el) this.#pick(el, sw.tree.pointIn(win, window, x, y), event.shiftKey);
     }
 
     // Keys.
@@ -397,6 +400,18 @@
     }
   }
 
+  /** A frame whose page has no picker of ours. @param {HTMLIFrameElement} el */
+  function isForeign(el) {
+    try {
+      if (el.contentDocument) return false;
+    } catch {
+      // Of another origin.
+    }
+    // Those of this machine have a picker of their own; those without an address, too.
+    return /^https?:/.test(el.src)
+      && !/^https?:\/{2}(localhost|[\w.-]+\.localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(el.src);
+  }
+
   /** @param {Document} doc @returns {Generator<Document>} */
   function* documents(doc) {
     yield doc;
@@ -481,14 +496,16 @@
   picker = new Picker();
   sw.picker = picker;
   chrome.runtime.onMessage.addListener(onMessage);
-  addEventListener("pagehide", (event) => {
+  /** @param {PageTransitionEvent} event */
+  function onPageHide(event) {
     if (event.isTrusted && picker?.armed) void tell({ type: "sw-pick-ended", picks: 0 });
     picker?.disarm();
-  }, { signal });
+  }
+  addEventListener("pagehide", onPageHide);
 
   sw.release = () => {
-    ours.abort();
     picker?.stop();
+    removeEventListener("pagehide", onPageHide);
     try {
       chrome.runtime.onMessage.removeListener(onMessage);
     } catch {
