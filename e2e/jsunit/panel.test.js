@@ -2,7 +2,7 @@
 // a diff's rows are, what the panel says about its connection, what is kept.
 import { deepEqual, equal, match, ok, test } from "./harness.js";
 import { ShimError } from "../../extension/lib/shim.js";
-import { chipLabel, forShim } from "../../extension/panel/chips.js";
+import { chipLabel, forShim, patched } from "../../extension/panel/chips.js";
 import { judge } from "../../extension/panel/connection.js";
 import { diffView, parseDiff } from "../../extension/panel/diff.js";
 import { editorAddress } from "../../extension/panel/editor.js";
@@ -113,4 +113,11 @@ test("children in order, and none that stands right is moved", (stage) => {
   watch.takeRecords().forEach((r) => r.addedNodes.forEach((n) => moved.add(n)));
   equal([...stage.children].map((n) => n.id).join(""), "bdc");
   deepEqual([...moved], [d]);
+});
+
+test("what is found out later reaches the chip of that pick, and no other", () => {
+  const chips = ["a", "b"].map((pick, id) => ({ id, thumb: "", capture: { tag: "p", pick } }));
+  const after = patched(chips, "b", { component: { name: "Card" }, pick: "x" }, "data:image/png,");
+  deepEqual(after, [chips[0], { id: 1, thumb: "data:image/png,", capture: { tag: "p", pick: "b", component: { name: "Card" } } }]);
+  deepEqual(patched(chips, "", { tag: "q" }, ""), chips);
 });

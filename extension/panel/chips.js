@@ -14,9 +14,6 @@ import { button, el, icon } from "../lib/dom.js";
 /** As many as the shim uses. */
 export const mostChips = 5;
 
-/** The picker in the page: nothing in the panel offers to pick while this is false. */
-export const pickerExists = true;
-
 /** @param {unknown} value */
 const text = (value) => (typeof value === "string" ? value : "");
 
@@ -55,4 +52,16 @@ export function chipNode(chip, { remove, highlight }) {
 export function forShim({ capture }) {
   const { screenshotW: _w, screenshotH: _h, pick: _pick, ...rest } = capture;
   return rest;
+}
+
+/**
+ * Chips with what was found out later about a picked element.
+ * @param {Chip[]} chips
+ * @param {string} pick the name of the pick
+ * @param {Capture} patch
+ * @param {string} thumb "" for none
+ * @returns {Chip[]}
+ */
+export function patched(chips, pick, patch, thumb) {
+  return chips.map((chip) => (pick && chip.capture.pick === pick ? { ...chip, capture: { ...chip.capture, ...patch, pick }, thumb: thumb || chip.thumb } : chip));
 }

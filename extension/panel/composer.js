@@ -2,7 +2,7 @@
 // model, and the menu of settings for this site's runs.
 
 import { button, el, fill } from "../lib/dom.js";
-import { chipNode, mostChips, pickerExists } from "./chips.js";
+import { chipNode, mostChips, patched } from "./chips.js";
 import { pastedCapture, picturesOf } from "./images.js";
 
 /** @typedef {import("./chips.js").Chip} Chip */
@@ -71,7 +71,7 @@ export class Composer {
     this.node = el("form", { class: "composer", on: { submit: (/** @type {Event} */ e) => e.preventDefault() } },
       this.menu,
       el("div", { class: "writing" }, this.chipList, this.field,
-        el("div", { class: "tools" }, this.menuButton, pickerExists && this.pickButton, this.model, this.effort, el("span", { class: "grow" }), this.sendButton)),
+        el("div", { class: "tools" }, this.menuButton, this.pickButton, this.model, this.effort, el("span", { class: "grow" }), this.sendButton)),
       this.why);
     this.node.addEventListener("focusout", (e) => {
       if (!this.menu.hidden && !this.menu.contains(/** @type {Node | null} */ (e.relatedTarget)) && e.relatedTarget !== this.menuButton && e.relatedTarget) this.#toggleMenu(false);
@@ -213,8 +213,7 @@ export class Composer {
 
   /** What was found out later about a picked element. @param {string} pick @param {import("./chips.js").Capture} patch @param {string} thumb */
   patchCapture(pick, patch, thumb) {
-    if (!pick) return;
-    this.#chips = this.#chips.map((chip) => (chip.capture.pick === pick ? { ...chip, capture: { ...chip.capture, ...patch, pick }, thumb: thumb || chip.thumb } : chip));
+    this.#chips = patched(this.#chips, pick, patch, thumb);
     this.#update();
     this.writer.changed();
   }

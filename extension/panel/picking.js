@@ -2,7 +2,7 @@
 // was picked, what went wrong. Talks to: worker (messages), the tab (highlight).
 
 import { send } from "../lib/messages.js";
-import { mostChips, pickerExists } from "./chips.js";
+import { mostChips } from "./chips.js";
 
 /** @typedef {import("./chips.js").Capture} Capture */
 /** Why picking did not work; `reload`: the tab has to be loaded anew. @typedef {{message: string, reload: boolean}} Trouble */
@@ -15,9 +15,6 @@ import { mostChips, pickerExists } from "./chips.js";
  * @property {() => void} changed
  * @property {(text: string) => void} announce
  */
-
-/** Messages that the worker's side of the picker gives their types. @param {any} message */
-const ask = (message) => send(message);
 
 export class Picking {
   armed = false;
@@ -32,13 +29,13 @@ export class Picking {
 
   /** Picks that came while no panel listened. */
   async takeWaiting() {
-    if (!pickerExists) return;
-    const kept = await ask({ type: "sw-picks-take", tabId: this.tabId }).catch(() => null);
+    /** @type {import("../lib/messages.js").TakenPicks | null | undefined} */
+    const kept = await send({ type: "sw-picks-take", tabId: this.tabId }).catch(() => null);
     if (!kept) return;
-    for (const { pick, capture, thumb } of kept.waiting ?? []) {
+    for (const { pick, capture, thumb } of kept.waiting) {
       if (this.host.add({ ...capture, pick }) && thumb) this.host.more(pick, {}, thumb);
     }
-    this.state(Boolean(kept.armed));
+    this.state(kept.armed);
   }
 
   toggle() {
@@ -46,13 +43,13 @@ export class Picking {
     this.trouble = null;
     const max = mostChips - this.host.chips();
     if (max <= 0) return this.host.announce(`No more than ${mostChips} elements and pictures go along with a message.`);
-    ask({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false }));
+    send({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false }));
     this.host.changed();
   }
 
   async stop() {
     this.state(false);
-    await ask({ type: "sw-picker-stop", tabId: this.tabId }).catch(() => {}); // it had ended, with the tab or by itself
+    await send({ type: "sw-picker-stop", tabId: this.tabId }).catch(() => {}); // it had ended, with the tab or by itself
   }
 
   /** @param {boolean} armed */
@@ -80,8 +77,8 @@ export class Picking {
 
   /** Outlines a picked element in the page; null: none. @param {Capture | null} capture */
   highlight(capture) {
-    if (!pickerExists) return;
-    const message = { type: "sw-highlight", selector: capture?.domPath ?? "", pick: capture?.pick ?? "" };
+    /** @type {import("../lib/messages.js").Highlight} */
+    const message = { type: "sw-highlight", selector: String(capture?.domPath ?? ""), pick: String(capture?.pick ?? "") };
     chrome.tabs.sendMessage(this.tabId, message).catch(() => {}); // no content script there: nothing to outline
   }
 }
@@ -89,13 +86,13 @@ export class Picking {
 /**
  * What the worker tells about the picker of a tab, for the view of that tab.
  * @param {(tabId: number) => Picking | undefined} of
- * @returns {any} handlers for `listen`
+ * @returns {import("../lib/messages.js").Handlers}
  */
 export function pickHandlers(of) {
   return {
-    "sw-picker-state": (/** @type {any} */ { tabId, armed }) => of(tabId)?.state(armed),
-    "sw-element-picked": (/** @type {any} */ { tabId, pick, capture }) => of(tabId)?.picked(pick ?? "", capture) ?? false,
-    "sw-element-more": (/** @type {any} */ { tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
-    "sw-picker-error": (/** @type {any} */ { tabId, message, reload }) => of(tabId)?.failed({ message, reload: reload === true }),
+    "sw-picker-state": ({ tabId, armed }) => of(tabId)?.state(armed),
+    "sw-element-picked": ({ tabId, pick, capture }) => of(tabId)?.picked(pick, capture) ?? false,
+    "sw-element-more": ({ tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
+    "sw-picker-error": ({ tabId, message, reload }) => of(tabId)?.failed({ message, reload }),
   };
 }

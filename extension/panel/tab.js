@@ -4,12 +4,12 @@
 // Flow: the composer hands a message to `send` → `run` streams events into the
 // store → `draw`, once per frame, shows the chat.
 
-import { button, el, fill } from "../lib/dom.js";
+import { button, el, fill, icon } from "../lib/dom.js";
 import { clock, count, oneLine } from "../lib/format.js";
 import { send as tell } from "../lib/messages.js";
 import { forOrigin, isLoopback, originKey, save, saveOrigin, usePairing } from "../lib/settings.js";
 import { ShimError } from "../lib/shim.js";
-import { chipView, forShim } from "./chips.js";
+import { chipView, forShim, patched } from "./chips.js";
 import { Composer, RunBar } from "./composer.js";
 import { Connection, judge } from "./connection.js";
 import { editorAddress } from "./editor.js";
@@ -120,7 +120,10 @@ export class TabView {
     });
     this.picking = new Picking(tabId, {
       add: (capture) => this.composer.addCapture(capture, ""),
-      more: (pick, patch, thumb) => this.composer.patchCapture(pick, patch, thumb),
+      more: (pick, patch, thumb) => {
+        this.composer.patchCapture(pick, patch, thumb);
+        this.queue = this.queue.map((message) => ({ ...message, chips: patched(message.chips, pick, patch, thumb) }));
+      },
       chips: () => this.composer.draft.chips.length,
       changed: () => this.draw(),
       announce: (text) => this.announce(text),
@@ -684,7 +687,7 @@ export class TabView {
     return el("div", { class: "welcome" }, el("h2", null, `Ready to change ${meta?.project ?? "your app"}`),
       el("p", { class: "muted" }, `Say what should be different on ${new URL(this.url).host}. The change appears in the page as it is made.`),
       el("ul", { class: "muted" },
-        el("li", null, "Paste a picture to show what you mean."),
+        el("li", null, "Point at elements with ", icon("pick"), el("span", { class: "visually-hidden" }, "the button Pick elements"), " or ", el("kbd", null, "Alt+Shift+E"), ", or paste a picture."),
         el("li", null, "Each run is a commit of its own, and can be undone."),
         el("li", null, el("kbd", null, "Enter"), " sends, ", el("kbd", null, "Shift+Enter"), " is a new line.")));
   }
