@@ -91,7 +91,7 @@ func TestWorkerKilled(t *testing.T) {
 }
 
 // TestShimRestarted: the panel says that the shim is gone and how to start it,
-// and finds it again by itself.
+// and finds it again by itself; the change of a run before can be undone.
 func TestShimRestarted(t *testing.T) {
 	s := Begin(t, green)
 	where, err := url.Parse(s.URL)
@@ -99,10 +99,14 @@ func TestShimRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	port, _ := strconv.Atoi(where.Port())
+	s.Send(askGreen, send)
+	s.Panel.Says("Committed as")
 	s.Panel.Fill(message, "a draft")
+	s.Idle()
 	s.Stop()
+	s.Panel.Click(undo) // finds out at once
 	s.Panel.Await(`document.querySelector('[data-sw="state"]')?.dataset.state === "down"`)
-	s.Panel.Says("slidewrite")
+	s.Panel.Says("Start it in your project")
 	s.Panel.Shot("shim-down")
 
 	again := config()
@@ -110,7 +114,8 @@ func TestShimRestarted(t *testing.T) {
 	s.Play(green, again)
 	s.Ready()
 	s.Panel.Await(`document.querySelector('[data-sw="composer"]').value === "a draft"`)
-	s.Send(askGreen, send)
-	s.Panel.Says("Committed as")
+	s.Panel.Click(undo)
+	s.Panel.Says("Taken back")
+	s.Tab.Await(blueButton)
 	s.Settled()
 }
