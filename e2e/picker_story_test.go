@@ -89,7 +89,7 @@ func TestPick(t *testing.T) {
 func TestPickFive(t *testing.T) {
 	s := Begin(t, green)
 	p := s.arm()
-	picks := []string{"h1", "[data-testid=espresso] h3", "tbody tr:nth-child(2) td", "input[name=name]", "[data-testid=new]"}
+	picks := []string{"h1", "[data-testid=espresso] h3", "tbody tr:nth-child(2) td:nth-child(2)", "input[name=name]", "[data-testid=new]"}
 	for i, selector := range picks {
 		x, y := s.Tab.at(selector)
 		modifiers := ""
@@ -138,7 +138,7 @@ func TestPickReplaced(t *testing.T) {
 	s.Panel.Click(pickButton)
 	s.Panel.Await(armed(false))
 	p.mouse(1, 1, "", "move")
-	s.Tab.Do(`window.before = document.querySelector("[data-testid=new]")`)
+	s.Tab.Do(`void (window.before = document.querySelector("[data-testid=new]"))`)
 	// A hook more: React makes the component's elements anew.
 	file := filepath.Join(s.App.Dir, "src", "Button.jsx")
 	source, err := os.ReadFile(file)
@@ -181,4 +181,32 @@ func TestPickEarlyTab(t *testing.T) {
 	b.Blank.Await(`performance.getEntriesByType("navigation")[0].type === "reload"`)
 	p := &Picking{Page: b.Blank, b: b, id: Get[int](b.worker(), `chrome.tabs.query({ active: true }).then(([tab]) => tab.id)`)}
 	p.Arm()
+}
+
+// TestPickUnwatched: what is picked while no panel is open waits for it, also
+// when the worker ends in between; pictures are taken at the screen's
+// resolution and the browser's zoom.
+func TestPickUnwatched(t *testing.T) {
+	site := hard(t)
+	b := Start(t)
+	b.LoadExtension()
+	p := pickIn(b, site+"/drawing.html")
+	b.worker().Do(fmt.Sprintf(`chrome.tabs.setZoom(%d, 1.5)`, p.id))
+	p.Await(`devicePixelRatio === 1.5`)
+	p.Arm()
+	b.KillWorker()
+	p.Click(270, 45, "")
+	b.awaitTarget("service_worker", extensionURL(""))
+	got := p.Picked(1)
+	same(t, map[string]any{"rect": got["rect"], "click": got["click"]}, `{"rect":{"x":220,"y":20,"w":200,"h":100},"click":{"x":50,"y":25}}`)
+	waiting := fmt.Sprintf(`(await chrome.storage.session.get("picker:%[1]d"))["picker:%[1]d"].waiting[0]`, p.id)
+	b.worker().Await(waiting + `.capture.screenshotW`)
+	if size := Get[[]int](b.worker(), `(async () => { const { capture: c } = `+waiting+`; return [c.screenshotW, c.screenshotH]; })()`); size[0] != 300 || size[1] != 150 {
+		t.Errorf("the picture of 200 × 100 is %v at 1.5", size)
+	}
+	panel := b.OpenPanel(b.Blank)
+	panel.Await(chips + `.length === 1 && ` + chips + `[0].querySelector("img")`)
+	panel.Await(armed(true))
+	p.Press("Escape")
+	panel.Await(armed(false))
 }

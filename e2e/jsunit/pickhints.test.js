@@ -167,9 +167,10 @@ test("a file as the project names it", () => {
 
 test("the crop of a picture: device pixels, zoom, pinching, edges", () => {
   const box = { x: 10, y: 20, w: 100, h: 50 };
-  const place = { box, width: 1000, scale: 1, x: 0, y: 0 };
+  const place = { box, width: 1000, dpr: 1, scale: 1, x: 0, y: 0 };
   deepEqual(cropOf(place, { width: 1000, height: 500 }), { left: 10, top: 20, width: 100, height: 50 });
   deepEqual(cropOf(place, { width: 2000, height: 1000 }), { left: 20, top: 40, width: 200, height: 100 });
+  deepEqual(cropOf({ ...place, width: 933, dpr: 1.5 }, { width: 1400, height: 500 }), { left: 15, top: 30, width: 150, height: 75 }, "widths are whole numbers");
   deepEqual(cropOf({ ...place, scale: 2, x: 5, y: 10 }, { width: 1000, height: 500 }), { left: 10, top: 20, width: 200, height: 100 });
   deepEqual(cropOf({ ...place, box: { x: -50, y: 490, w: 100, h: 50 } }, { width: 1000, height: 500 }), { left: 0, top: 490, width: 50, height: 10 });
   deepEqual(cropOf({ ...place, box: { x: 10.4, y: 0.6, w: 10, h: 10 } }, { width: 1000, height: 500 }), { left: 10, top: 0, width: 11, height: 11 }, "whole pixels around it");
@@ -196,7 +197,7 @@ test("pictures wait for each other, half a second and more apart; a failure keep
     },
   } } });
   let shown = 0;
-  const page = { place: async () => ({ box: { x: 0, y: 0, w: 1500, h: 300 }, width: 2000, scale: 1, x: 0, y: 0 }), done: async () => shown++ };
+  const page = { place: async () => ({ box: { x: 0, y: 0, w: 1500, h: 300 }, width: 2000, dpr: 1, scale: 1, x: 0, y: 0 }), done: async () => shown++ };
   const gone = { place: async () => null, done: async () => shown++ };
   const all = await Promise.allSettled([picture(1, page), picture(1, page), picture(1, gone), picture(9, page), picture(1, page)]);
   globalThis.fetch = real;

@@ -9,8 +9,9 @@ const edge = { sent: 1_024, thumb: 96 };
 
 /**
  * Where an element is in the window, in CSS pixels, and how the window is
- * looked at: its width, and scale and corner of what pinching shows of it.
- * @typedef {{box: {x: number, y: number, w: number, h: number}, width: number, scale: number, x: number, y: number}} Place
+ * looked at: its width, the device pixels of a CSS pixel, and scale and corner
+ * of what pinching shows of it.
+ * @typedef {{box: {x: number, y: number, w: number, h: number}, width: number, dpr: number, scale: number, x: number, y: number}} Place
  */
 /** @typedef {{dataUrl: string, width: number, height: number, thumb: string}} Picture */
 
@@ -54,13 +55,15 @@ async function take(tabId, page) {
 }
 
 /**
- * A place in the pixels of a picture. How many of them a CSS pixel has is
- * taken from the picture: device pixels, and the browser's zoom.
+ * A place in the pixels of a picture. How many of them a CSS pixel has, the
+ * page says; a picture of another size knows better, but the window's width
+ * is a whole number.
  * @param {Place} place
  * @param {{width: number, height: number}} image
  */
-export function cropOf({ box, width, scale, x, y }, image) {
-  const ratio = (image.width / width) * scale;
+export function cropOf({ box, width, dpr, scale, x, y }, image) {
+  const measured = image.width / width;
+  const ratio = scale * (Math.abs(measured / dpr - 1) < 0.02 ? dpr : measured);
   const left = Math.max(0, Math.floor((box.x - x) * ratio));
   const top = Math.max(0, Math.floor((box.y - y) * ratio));
   const right = Math.min(image.width, Math.ceil((box.x - x + box.w) * ratio));

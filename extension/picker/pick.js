@@ -123,6 +123,7 @@
     handle(event, win) {
       if (!this.armed) {
         if (this.#tailUntil > 0) this.#tail(event);
+        if (this.#lit && (event.type === "scroll" || event.type === "resize")) this.#soon();
         if (event.target === this.#overlay?.host) event.stopImmediatePropagation();
         return;
       }
@@ -211,6 +212,7 @@
       this.#frame ||= requestAnimationFrame(() => {
         this.#frame = 0;
         if (this.armed) this.#draw();
+        else if (this.#lit) this.#outline(this.#lit);
       });
     }
 
@@ -354,7 +356,7 @@
     /**
      * Makes way for a picture, and says where a picked element is by now.
      * @param {string} pick
-     * @returns {Promise<{box: SwBox, width: number, scale: number, x: number, y: number} | null>}
+     * @returns {Promise<{box: SwBox, width: number, dpr: number, scale: number, x: number, y: number} | null>}
      */
     async place(pick) {
       const el = this.#picked.get(pick)?.deref();
@@ -366,7 +368,7 @@
       const box = sw.tree.visibleBox(el, window);
       const view = window.visualViewport;
       if (box.w < 1 || box.h < 1) return null;
-      return { box, width: window.innerWidth, scale: view?.scale ?? 1, x: view?.offsetLeft ?? 0, y: view?.offsetTop ?? 0 };
+      return { box, width: window.innerWidth, dpr: window.devicePixelRatio, scale: view?.scale ?? 1, x: view?.offsetLeft ?? 0, y: view?.offsetTop ?? 0 };
     }
 
     placed() {
@@ -378,11 +380,16 @@
       this.#lit = selector === "" ? null : this.#find(selector, pick);
       if (this.armed) return this.#lit ? void this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null) : this.#soon();
       if (!this.#lit) return this.#overlay?.clear();
-      const box = sw.tree.boxOf(this.#lit, window);
       this.#overlay ??= sw.makeOverlay(document);
       this.#overlay.hide(false);
       this.#overlay.raise();
-      this.#overlay.show(box, wordsOf(this.#lit, box, ""));
+      this.#outline(this.#lit);
+    }
+
+    /** @param {Element} el */
+    #outline(el) {
+      const box = sw.tree.boxOf(el, window);
+      this.#overlay?.show(box, wordsOf(el, box, ""));
     }
 
     /**
