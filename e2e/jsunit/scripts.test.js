@@ -49,6 +49,8 @@ function browser({ granted = [], required = false } = {}) {
 
 test("a granted origin gets what the manifest has for loopback", () => {
   deepEqual(scriptsFor([far], scripts), [{ id: "sw:" + far, matches: [far + "/*"], js: ["a.js", "b.js"], runAt: "document_start" }]);
+  const [{ allFrames, matchOriginAsFallback }] = scriptsFor([far], /** @type {any} */ ([...scripts, { js: ["picker.js"], all_frames: true, match_origin_as_fallback: true }]));
+  deepEqual([allFrames, matchOriginAsFallback], [true, true], "frames, too, where the picker listens");
   equal(permissionOf(far), "https://shop.example.com/*");
 });
 

@@ -176,7 +176,7 @@ test("where no window can be opened, the question is a tab", async () => {
 
 test("loopback pages that were open at the installation are woken", async () => {
   clear();
-  chrome.runtime.getManifest = /** @type {any} */ (() => ({ content_scripts: [{ matches: ["*://localhost/*"], js: ["pairing/page.js"] }] }));
+  chrome.runtime.getManifest = /** @type {any} */ (() => ({ content_scripts: [{ matches: ["*://localhost/*"], js: ["pairing/page.js"] }, { matches: ["*://localhost/*"], js: ["picker/pick.js"] }] }));
   tabs = [{ id: 31 }, { id: 32 }];
   chrome.runtime.onInstalled.call({ reason: "update" });
   chrome.runtime.onInstalled.call({ reason: "install" });

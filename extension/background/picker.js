@@ -28,7 +28,7 @@ const key = (tabId) => `picker:${tabId}`;
 /** @param {number} tabId @returns {Promise<TakenPicks>} */
 async function stored(tabId) {
   const { [key(tabId)]: state } = await chrome.storage.session.get(key(tabId));
-  return { armed: false, picks: 0, waiting: [], .../** @type {Partial<TakenPicks>} */ (state) };
+  return { armed: false, picks: 0, waiting: [], trouble: null, .../** @type {Partial<TakenPicks>} */ (state) };
 }
 
 /**
@@ -69,7 +69,7 @@ export async function startPicker({ tabId, max = mostPicks }) {
   }
   // Without the style fewer elements can be hit, and picking works.
   await chrome.scripting.insertCSS({ target: { tabId, allFrames: true }, css, origin: "USER" }).catch(() => {});
-  await update(tabId, (state) => Object.assign(state, { armed: true, picks: 0 }));
+  await update(tabId, (state) => Object.assign(state, { armed: true, picks: 0, trouble: null }));
   await send({ type: "sw-picker-state", tabId, armed: true, picks: 0 });
   return true;
 }
@@ -80,7 +80,9 @@ async function fail(tabId, err) {
   const message = early
     ? "This page was open before Slide Write came to it. Reload it, then pick."
     : `The page cannot be picked from: ${err instanceof Error ? err.message : err}`;
-  await send({ type: "sw-picker-error", tabId, message, reload: early });
+  const heard = await send({ type: "sw-picker-error", tabId, message, reload: early });
+  // By the keyboard the panel is opened in this moment, and asks when it is there.
+  if (heard !== true) await update(tabId, (state) => Object.assign(state, { trouble: { message, reload: early } }));
 }
 
 /** @param {{tabId: number}} order */
@@ -175,6 +177,7 @@ export async function pickHint({ path }, sender) {
 export const takePicks = ({ tabId }) => update(tabId, (state) => {
   const taken = { ...state };
   state.waiting = [];
+  state.trouble = null;
   return taken;
 });
 

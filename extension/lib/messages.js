@@ -25,11 +25,11 @@
 /** Worker → panel: the picker of a tab is (not) armed. @typedef {{type: "sw-picker-state", tabId: number, armed: boolean, picks: number}} PickerState */
 /** Worker → panel: the user picked. Answered with true, or it is kept for sw-picks-take. @typedef {{type: "sw-element-picked", tabId: number, pick: string, capture: Capture}} ElementPicked */
 /** Worker → panel: what became known of a pick later; thumb is a small picture, "" for none. @typedef {{type: "sw-element-more", tabId: number, pick: string, patch: Record<string, unknown>, thumb: string}} ElementMore */
-/** Worker → panel: picking failed; message is for people; reload: loading the tab anew helps. @typedef {{type: "sw-picker-error", tabId: number, message: string, reload: boolean}} PickerError */
+/** Worker → panel: picking failed; message is for people; reload: loading the tab anew helps. Answered with true, or it is kept, too. @typedef {{type: "sw-picker-error", tabId: number, message: string, reload: boolean}} PickerError */
 /** Panel → worker: arm the picker of a tab, for max picks. @typedef {{type: "sw-picker-start", tabId: number, max: number}} PickerStart */
 /** Panel → worker: disarm it. @typedef {{type: "sw-picker-stop", tabId: number}} PickerStop */
 /** Panel → worker: what was picked while no panel listened; answered with TakenPicks. @typedef {{type: "sw-picks-take", tabId: number}} PicksTake */
-/** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[]}} TakenPicks */
+/** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[], trouble: {message: string, reload: boolean} | null}} TakenPicks */
 /** Panel → content: outline an element, "" for none; pick: the pick that it is of, or "". @typedef {{type: "sw-highlight", selector: string, pick: string}} Highlight */
 /** To the worker: the settings of an origin; answered with OriginSettings. @typedef {{type: "sw-config-get", origin: string}} ConfigGet */
 /** To the worker: change some of them; answered with OriginSettings. @typedef {{type: "sw-config-set", origin: string, patch: Partial<OriginSettings>}} ConfigSet */

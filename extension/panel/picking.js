@@ -36,6 +36,7 @@ export class Picking {
       if (this.host.add({ ...capture, pick }) && thumb) this.host.more(pick, {}, thumb);
     }
     this.state(kept.armed);
+    if (kept.trouble) this.failed(kept.trouble);
   }
 
   toggle() {
@@ -67,12 +68,13 @@ export class Picking {
     return true;
   }
 
-  /** @param {Trouble} trouble */
+  /** @param {Trouble} trouble @returns {boolean} it was heard */
   failed(trouble) {
     this.armed = false;
     this.trouble = trouble;
     this.host.announce(trouble.message);
     this.host.changed();
+    return true;
   }
 
   /** Outlines a picked element in the page; null: none. @param {Capture | null} capture */
@@ -93,6 +95,6 @@ export function pickHandlers(of) {
     "sw-picker-state": ({ tabId, armed }) => of(tabId)?.state(armed),
     "sw-element-picked": ({ tabId, pick, capture }) => of(tabId)?.picked(pick, capture) ?? false,
     "sw-element-more": ({ tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
-    "sw-picker-error": ({ tabId, message, reload }) => of(tabId)?.failed({ message, reload }),
+    "sw-picker-error": ({ tabId, message, reload }) => of(tabId)?.failed({ message, reload }) ?? false,
   };
 }
