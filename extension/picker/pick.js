@@ -22,6 +22,8 @@
   const tailTime = 600;
   /** The longest that the overlay makes way for a picture. In ms. */
   const hiddenTime = 2_000;
+  /** Of the sign that something was picked. In ms. */
+  const tickTime = 1_000;
   /** A press that moved farther than this is no click. In CSS pixels. */
   const dragged = 10;
   /** So long the pointer rests before the page's framework is asked. In ms. */
@@ -106,6 +108,14 @@
       this.#current = this.#at = null;
       this.#overlay?.clear();
       this.#overlay?.shield([]);
+      this.#restSoon();
+    }
+
+    /** Nothing of ours stays in the page, once the last tick has been seen. */
+    #restSoon() {
+      setTimeout(() => {
+        if (!this.armed && !this.#lit) this.#overlay?.remove();
+      }, tickTime);
     }
 
     /** The last of this picker: another one takes its place. */
@@ -379,7 +389,10 @@
     light(selector, pick) {
       this.#lit = selector === "" ? null : this.#find(selector, pick);
       if (this.armed) return this.#lit ? void this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null) : this.#soon();
-      if (!this.#lit) return this.#overlay?.clear();
+      if (!this.#lit) {
+        this.#overlay?.clear();
+        return this.#restSoon();
+      }
       this.#overlay ??= sw.makeOverlay(document);
       this.#overlay.hide(false);
       this.#overlay.raise();
