@@ -97,7 +97,6 @@ const general = [
     if (/^(javascript|data|blob|file|about|chrome):/i.test(url)) throw new Error("That scheme does not open an editor. It looks like vscode://file/{path}:{line}.");
     await saveGlobal({ editorUrl: url });
   })],
-  ["geminiKey", textField({ label: "Gemini key", hint: "For image generation, where the shim has none.", secret: true, code: true }, (v) => saveGlobal({ geminiKey: v.trim() }))],
   ["copyPathOnShiftClick", checkField({ label: "Shift+click copies the selector, too", hint: "While picking." }, (v) => saveGlobal({ copyPathOnShiftClick: v }))],
 ];
 fill(byId("general"), general.map(([, c]) => c.node));

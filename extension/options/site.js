@@ -62,8 +62,6 @@ export function siteCard(origin, now) {
     })],
     ["autoCommit", checkField({ label: "Commit what each run changed", hint: "Off leaves the changes uncommitted." }, (v) => save({ autoCommit: v }))],
     ["autoReload", checkField({ label: "Reload the page when a run changed files", hint: "For apps that do not update by themselves." }, (v) => save({ autoReload: v }))],
-    ["debuggerPicker", checkField({ label: "Pick with the browser’s debugger", hint: "Reaches frames of other sites and knows where a style was written. Chrome shows a bar meanwhile." }, (v) => save({ debuggerPicker: v }))],
-    ["imageSteps", checkField({ label: "Offer image generation", hint: "Needs a Gemini key, below or in the shim." }, (v) => save({ imageSteps: v }))],
   ];
 
   const test = button({ label: "Test connection", class: "button" }, () => void runTest());
