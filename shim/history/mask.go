@@ -31,16 +31,43 @@ var pem = lazyregexp.New(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*
 
 const pemMarker = "PRIVATE KEY"
 
-// escape is what ends in a letter or a digit, and after which a word begins all
-// the same: an escape of a string (\n, \t, \u000a, \x1b), of a URL (%0A), and of a
-// terminal's colours ([1;32m).
-var escape = lazyregexp.New(`(?:\\(?:[a-z]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3})|%[0-9A-Fa-f]{2}|\[[0-9;]*m)$`)
-
 // startsWord tells whether a word may begin at s[i:].
 func startsWord(s string, i int) bool {
 	const longest = 16 // bytes of an escape
-	return i == 0 || !isAlnum(s[i-1]) || escape.MatchString(s[max(0, i-longest):i])
+	return i == 0 || !isAlnum(s[i-1]) || endsEscape(s[max(0, i-longest):i])
 }
+
+// endsEscape tells of text before a letter or a digit at its end whether a word
+// begins behind it all the same: it ends an escape of a string (\n, \t, \u000a,
+// \x1b, \033), of a URL (%0A), or of a terminal's colours ([1;32m).
+func endsEscape(s string) bool {
+	n := len(s)
+	for _, e := range []struct {
+		start  string
+		digits int
+		is     func(c byte) bool
+	}{
+		{`\`, 1, func(c byte) bool { return c >= 'a' && c <= 'z' }},
+		{`\u`, 4, isHex}, {`\x`, 2, isHex}, {`%`, 2, isHex},
+		{`\`, 3, func(c byte) bool { return c >= '0' && c <= '7' }},
+	} {
+		if at := n - e.digits; at >= 0 && strings.HasSuffix(s[:at], e.start) && all(s[at:], e.is) {
+			return true
+		}
+	}
+	return strings.HasSuffix(s, "m") && strings.HasSuffix(strings.TrimRight(s[:n-1], "0123456789;"), "[")
+}
+
+func all(s string, is func(c byte) bool) bool {
+	for i := range len(s) {
+		if !is(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 func isAlnum(c byte) bool { return c >= '0' && c <= '9' || isLetter(rune(c)) }
 

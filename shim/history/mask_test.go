@@ -120,8 +120,8 @@ func TestMaskOfACutText(t *testing.T) {
 func TestMaskIsLinear(t *testing.T) {
 	for _, part := range []string{"sk-", "xsk-", "ghp_ghp_", "AKIA", "\\nsk-a"} {
 		start := time.Now()
-		Mask(strings.Repeat(part, 1<<20))
-		if took := time.Since(start); took > 20*time.Second {
+		Mask(strings.Repeat(part, 1<<18))
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%q: %v", part, took)
 		}
 	}
