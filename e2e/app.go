@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -22,14 +21,15 @@ type app struct {
 	done  chan struct{}
 }
 
-// serving starts Vite at the first story; stopServing ends it.
+// served is what runs since the first story that needed it; stopServing ends
+// it.
 var (
-	serving     = sync.OnceValues(startApp)
+	served      *app
 	stopServing = func() {}
 )
 
 // App is the served app, its files as in the tree. Without Node or the app's
-// modules the test is skipped.
+// modules the test is skipped. A test that fails takes Vite with it.
 func App(t testing.TB) *app {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -38,13 +38,24 @@ func App(t testing.TB) *app {
 	if _, err := os.Stat(filepath.Join("app", "node_modules", "vite")); err != nil {
 		Need(t, "the modules of e2e/app are not installed")
 	}
-	a, err := serving()
-	if err != nil {
-		t.Fatalf("serve e2e/app: %v", err)
+	if served == nil {
+		a, err := startApp()
+		if err != nil {
+			stopServing()
+			t.Fatalf("serve e2e/app: %v", err)
+		}
+		served = a
 	}
+	a := served
 	if err := a.fill(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			stopServing()
+			served = nil
+		}
+	})
 	return a
 }
 

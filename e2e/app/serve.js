@@ -11,8 +11,15 @@ const server = await createServer({
   configFile: join(root, "vite.config.js"),
   clearScreen: false,
   logLevel: "warn",
-  // The copy has this folder's modules, by a link.
-  server: { host: "127.0.0.1", port: 0, fs: { allow: [root, realpathSync(join(root, "node_modules"))] } },
+  server: {
+    host: "127.0.0.1",
+    port: 0,
+    // The copy has this folder's modules, by a link.
+    fs: { allow: [root, realpathSync(join(root, "node_modules"))] },
+    // A watch by events was seen to miss, on a busy machine, a file that was
+    // replaced right after it had been written.
+    watch: { usePolling: true, interval: 50 },
+  },
   optimizeDeps: { include: ["react", "react-dom/client", "react/jsx-dev-runtime"] },
 });
 await server.listen();
