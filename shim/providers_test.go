@@ -3,14 +3,11 @@ package shim_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -283,24 +280,6 @@ func TestResumeOfEveryAgent(t *testing.T) {
 			}
 			if turns := s.Turns(); len(turns) != 2 || !slices.Contains(turns[0].Argv, session) || slices.Contains(turns[1].Argv, session) {
 				t.Errorf("agents started: %d", len(turns))
-			}
-			s.Clean()
-		})
-		// Nobody writes into it: whoever opens it to read waits for ever.
-		t.Run("a pipe", func(t *testing.T) {
-			s := setup(t, d.fixtures+"resume", nil)
-			pipe := filepath.Join(s.Home, map[string]string{
-				"anthropic": ".claude/projects/-other/" + session + ".jsonl",
-				"openai":    ".codex/sessions/2026/11/30/rollout-2026-11-30T08-23-45-" + session + ".jsonl",
-				"grok":      ".grok/sessions/%2Fother/" + session + "/summary.json",
-			}[d.provider])
-			if err := errors.Join(os.MkdirAll(filepath.Dir(pipe), 0o700), syscall.Mkfifo(pipe, 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			s.Play(d.fixtures+"resume", shim.Config{Timing: quick})
-			wantWords(t, s.Design(ask("provider", d.provider, "resume", session)), "error bad_request, done")
-			if len(s.Turns()) != 0 {
-				t.Error("an agent was started")
 			}
 			s.Clean()
 		})
