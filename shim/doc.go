@@ -27,6 +27,8 @@
 //	history         the sessions agents left on disk: list, index, pages
 //	catalog         models and sign-in of the providers, cached
 //	pair            one-time codes that bring a browser and a shim together
+//	browser         finds a Chromium, starts it with a profile of its own, drives it
+//	demoapp         the app that the demo changes, and its server with live reload
 //	doctor          looks at what a shim stands on; one line each, with its fix
 //	run             the story of one run; knows no HTTP and no concrete agent
 //	server          HTTP in, nothing decided there
