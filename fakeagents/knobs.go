@@ -14,6 +14,7 @@ import (
 // its fake.
 var knobNames = map[string]string{
 	"pace":            "duration to wait before each stdout line",
+	"misfit":          "skip: leave an edit out that does not fit the files any more, which is an error otherwise",
 	"hang":            "stop for ever: \"initialize\" (before it is answered), \"first\" (before the first line of the turn) or the number of a stdout line (after it)",
 	"ignore_signals":  "1: ignore SIGINT, SIGTERM and SIGHUP, and the interrupt request",
 	"ignore_close":    "1: do not exit when stdin is closed",

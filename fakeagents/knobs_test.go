@@ -225,6 +225,21 @@ func TestKnobStamp(t *testing.T) {
 	}
 }
 
+// TestKnobMisfit: an edit that was made before is an error, or left out.
+func TestKnobMisfit(t *testing.T) {
+	const demo = "claude/real/2.1.332/demo"
+	for knobs, fails := range map[string]bool{"": true, "misfit=skip": false} {
+		b := knobbed(t, demo, knobs)
+		ask := func() outcome { return b.run("\nMake the primary button green.", args()...) }
+		if o := ask(); o.code != 0 {
+			t.Fatalf("%q: exit %d: %s", knobs, o.code, o.stderr)
+		}
+		if o := ask(); (o.code != 0) != fails {
+			t.Errorf("%q, the second time: exit %d: %s", knobs, o.code, o.stderr)
+		}
+	}
+}
+
 // "emit unknown types between known ones": every real line is still there,
 // with a field more.
 func TestKnobGrease(t *testing.T) {
