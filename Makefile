@@ -93,7 +93,7 @@ bench: ## measure what has a target; prints a table for docs/performance.md
 soak: ## 1,000 runs of every kind of end, floods, clients that stall or drop
 	SLIDEWRITE_SOAK=$${SLIDEWRITE_SOAK:-1000} go test -count=1 -v -parallel 1 -timeout 2h -run '^TestSoak' ./shim
 
-demo: build ## the main job in the terminal, with nothing set up
+demo: build ## the main job with nothing set up, in a browser where there is one
 	./slidewrite demo
 
 conformance: ## drive the real claude and codex from npm and compare with the goldens

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { shimtest.Main(tidy{m}) }
 type tidy struct{ m *testing.M }
 
 func (t tidy) Run() int {
-	defer func() { stopServing() }()
+	defer func() { stopServing(); removeSlidewrite() }()
 	code := t.m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -23,7 +23,7 @@ func TestKilledDemoLeavesNoShim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "demo")
+	cmd := exec.Command(bin, "demo", "--terminal")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp}
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -200,7 +200,7 @@ func TestTokenBits(t *testing.T) {
 
 // allFlags are the flags of every command.
 func allFlags() []flagSpec {
-	return slices.Concat([]flagSpec{repoFlag}, serveFlags, runFlags, designFlags, historyFlags, recordFlags)
+	return slices.Concat([]flagSpec{repoFlag}, serveFlags, runFlags, designFlags, historyFlags, recordFlags, demoFlags)
 }
 
 // TestEveryFlagIsDescribed: one variable each, a row in the README, and a

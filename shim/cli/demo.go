@@ -20,10 +20,20 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/slidewrite/slidewrite/fakeagents"
+	"github.com/slidewrite/slidewrite/shim/browser"
+	"github.com/slidewrite/slidewrite/shim/demoapp"
 )
 
 // executableSuffix is what programs are called by.
 var executableSuffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
+
+// demoFlags say how the demo is shown.
+var demoFlags = []flagSpec{
+	{name: "terminal", kind: toggle, says: "the demo without a browser: one run, its commit, the undo, told here"},
+	{name: "autoplay", kind: toggle, says: "the demo in the browser picks, sends and shows the change by itself, then ends"},
+	{name: "headless", kind: toggle, says: "--autoplay in a browser without a window"},
+	{name: "browser", env: "SLIDEWRITE_CHROMIUM", says: "the `PROGRAM` to use; without it the first Chrome or Chromium found"},
+}
 
 // The story of the demo: what the user asks for, and what the user was doing
 // in the same file.
@@ -37,22 +47,26 @@ const (
 // demoCommand tells the main job with nothing set up.
 func (a *app) demoCommand() *urfave.Command {
 	return &urfave.Command{
-		Name:        "demo",
-		Usage:       "the whole thing with nothing set up: a sample repo, a fake agent, one run, its commit, the undo",
-		Description: "No agent, no login, no network. Everything happens in a folder of its own, which is removed at the end.",
+		Name:      "demo",
+		Usage:     "the whole thing with nothing set up: a sample app, a fake agent, a browser with the extension",
+		UsageText: "slidewrite demo [flags]",
+		Description: "No agent, no login, no network. It opens a sample app in a browser profile of its own, with the panel beside it, connected; Ctrl-C, or closing the browser, ends all of it. " +
+			"Where no Chrome or Chromium is found it tells one run, its commit and the undo in the terminal. Everything happens in a folder of its own, which is removed at the end.",
+		Flags: a.flags(demoFlags...),
 		Action: func(ctx context.Context, cmd *urfave.Command) error {
 			if err := noArguments(cmd); err != nil {
+				return err
+			}
+			show, err := a.demoShow(cmd)
+			if err != nil {
 				return err
 			}
 			ctx, quit, release := a.interruptible(ctx)
 			defer release()
 			told := make(chan error, 1)
-			go func() { told <- a.demo(ctx) }()
+			go func() { told <- a.demo(ctx, show) }()
 			select {
 			case err := <-told:
-				if ctx.Err() != nil {
-					return errInterrupted
-				}
 				return err
 			case <-quit:
 				return errQuit
@@ -62,7 +76,7 @@ func (a *app) demoCommand() *urfave.Command {
 }
 
 // demo sets the stage, tells the story and clears up.
-func (a *app) demo(ctx context.Context) (err error) {
+func (a *app) demo(ctx context.Context, show demoShow) (err error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.WithHint(errors.Wrap(err, "the demo needs git"), "install git")
 	}
@@ -73,10 +87,21 @@ func (a *app) demo(ctx context.Context) (err error) {
 	// Signals are handled above: here they only end ctx.
 	quiet := *a
 	quiet.Signals = nil
-	d := &demo{app: &quiet, dir: dir, repo: filepath.Join(dir, "cafe")}
+	d := &demo{app: &quiet, show: show, dir: dir, repo: filepath.Join(dir, "cafe")}
 	defer func() { err = errors.CombineErrors(err, d.clear()) }()
-	for _, scene := range []func(context.Context) error{d.sample, d.serve, d.run, d.look, d.undo} {
-		if err := scene(ctx); err != nil {
+	scenes := []func(context.Context) error{d.sample, d.serve, d.run, d.look, d.undo}
+	switch {
+	case show.program != "" && show.autoplay:
+		scenes = []func(context.Context) error{d.sample, d.serveApp, d.serve, d.open, d.play}
+	case show.program != "":
+		scenes = []func(context.Context) error{d.sample, d.serveApp, d.serve, d.open, d.stay}
+	case show.why != "":
+		d.caption("%s: this is the demo in the terminal", show.why)
+	}
+	for _, scene := range scenes {
+		if err := scene(ctx); ctx.Err() != nil && !d.stayed {
+			return errInterrupted
+		} else if err != nil {
 			return err
 		}
 	}
@@ -88,12 +113,21 @@ func (a *app) demo(ctx context.Context) (err error) {
 // user's settings plays along.
 type demo struct {
 	*app
+	show      demoShow
 	dir, repo string
 	env       []string
 	shim      *exec.Cmd
 	wait      func() error // until shim has ended
 	shimErr   bytes.Buffer
 	client    *remote
+	link      string // pairs another browser
+
+	// In a browser only.
+	served  *demoapp.Server
+	browser *browser.Browser
+	tab     *browser.Page
+	panel   *browser.Page // nil = the extension is not there
+	stayed  bool          // an end now is one that was asked for
 }
 
 // caption says what comes next.
@@ -113,6 +147,9 @@ func (d *demo) sample(ctx context.Context) error {
 	}
 	if err := fixture.WriteRepo(d.repo); err != nil {
 		return err
+	}
+	if err := demoapp.Write(d.repo); err != nil {
+		return errors.Wrap(err, "write the sample app")
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "the café as it was"}} {
 		if err := d.git(ctx, io.Discard, args...); err != nil {
@@ -164,9 +201,11 @@ func (d *demo) environment(fixture string) error {
 		// Nothing is there: the demo starts no agent of the user's.
 		"SLIDEWRITE_CODEX_BIN=" + filepath.Join(bin, "codex"), "SLIDEWRITE_GROK_BIN=" + filepath.Join(bin, "grok"),
 	}
-	if d.terminal(d.Stdout) {
-		d.env = append(d.env, fakeagents.EnvKnobs+"=pace=80ms") // so that people see it stream
+	knobs := "misfit=skip" // who asks twice is told the same
+	if d.terminal(d.Stdout) || d.show.program != "" && !d.show.headless {
+		knobs += ",pace=80ms" // so that people see it stream
 	}
+	d.env = append(d.env, fakeagents.EnvKnobs+"="+knobs)
 	return nil
 }
 
@@ -210,12 +249,14 @@ func (d *demo) serve(context.Context) error {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if name == "agent" && !strings.Contains(value, "Anthropic") {
-			continue // an agent that the demo has not
-		}
-		fmt.Fprintln(d.Stdout, lines.Text())
-		if name == "listening" {
+		switch name {
+		case "listening":
 			d.client.base = strings.TrimSpace(value)
+		case "connect":
+			d.link, _, _ = strings.Cut(strings.TrimSpace(value), " ")
+		}
+		if !d.leavesOut(name, value) {
+			fmt.Fprintln(d.Stdout, lines.Text())
 		}
 		if name == "stop" { // the last line of the greeting
 			return nil
@@ -256,8 +297,31 @@ func (d *demo) undo(ctx context.Context) error {
 // stopWait is how long the shim has to end; it stops runs within 5 s.
 const stopWait = 10 * time.Second
 
-// clear stops the shim and removes the folder.
-func (d *demo) clear() error {
+// leavesOut are lines of the greeting that are no part of the story: agents
+// that the demo has not, and in a browser how to connect one.
+func (d *demo) leavesOut(name, value string) bool {
+	switch name {
+	case "agent":
+		return !strings.Contains(value, "Anthropic")
+	case "connect", "stop":
+		return d.show.program != ""
+	}
+	return false
+}
+
+// clear ends what was started and removes the folder.
+func (d *demo) clear() (err error) {
+	if d.browser != nil {
+		err = d.browser.Close()
+	}
+	if d.served != nil {
+		err = errors.CombineErrors(err, d.served.Close())
+	}
+	return errors.CombineErrors(err, d.clearShim())
+}
+
+// clearShim stops the shim and removes the folder.
+func (d *demo) clearShim() error {
 	if d.shim != nil && d.shim.Process != nil {
 		if d.shim.Process.Signal(os.Interrupt) != nil { // Windows cannot
 			d.shim.Process.Kill()
@@ -265,8 +329,8 @@ func (d *demo) clear() error {
 		timer := time.AfterFunc(stopWait, func() { d.shim.Process.Kill() })
 		defer timer.Stop()
 		if err := d.wait(); err != nil && runtime.GOOS != "windows" {
-			return errors.CombineErrors(errors.Wrapf(err, "the shim ended: %s", strings.TrimSpace(d.shimErr.String())), os.RemoveAll(d.dir))
+			return errors.CombineErrors(errors.Wrapf(err, "the shim ended: %s", strings.TrimSpace(d.shimErr.String())), removeDemo(d.dir))
 		}
 	}
-	return errors.Wrap(os.RemoveAll(d.dir), "remove the demo's folder")
+	return removeDemo(d.dir)
 }

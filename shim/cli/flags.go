@@ -204,7 +204,7 @@ func (a *app) source(flag string) string {
 	if !a.fromEnv[flag] {
 		return "--" + flag
 	}
-	for _, specs := range [][]flagSpec{{repoFlag}, runFlags, serveFlags, designFlags, historyFlags, recordFlags, {extensionDirFlag}} {
+	for _, specs := range [][]flagSpec{{repoFlag}, runFlags, serveFlags, designFlags, historyFlags, recordFlags, demoFlags, {extensionDirFlag}} {
 		for _, f := range specs {
 			if f.name == flag {
 				return f.variable()
