@@ -167,7 +167,7 @@ func TestDemoPlaysItself(t *testing.T) {
 	at := 0
 	for _, line := range []string{
 		"panel      beside it, connected to the shim", "before     the button is rgb(37, 99, 235)", "picked     button.btn", "New order",
-		"asked      Make the primary button green.", "after      the button is rgb(22, 163, 74)", "committed  ", "Slide Write: slide-write: Make the primary button green.",
+		"asked      Make the primary button green.", "after      the button is rgb(22, 163, 74): its stylesheet was swapped in place", "committed  ", "Slide Write: slide-write: Make the primary button green.",
 	} {
 		i := strings.Index(d.said.String()[at:], line)
 		if i < 0 {

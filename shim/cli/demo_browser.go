@@ -266,7 +266,7 @@ func (d *demo) play(ctx context.Context) error {
 // ask picks the button, writes what should change, and sends it.
 func (d *demo) ask(ctx context.Context) error {
 	var colour string
-	if err := d.tab.Eval(ctx, demoColour, &colour); err != nil {
+	if err := d.tab.Eval(ctx, `window.sameDocument = true, `+demoColour, &colour); err != nil {
 		return err
 	}
 	if colour != demoBlue {
@@ -316,10 +316,18 @@ func (d *demo) watch(ctx context.Context) error {
 		return d.cannotBrowse(err)
 	}
 	var sha string
+	var same bool
 	if err := d.panel.Eval(ctx, commit+".textContent", &sha); err != nil {
 		return d.cannotBrowse(err)
 	}
-	d.line("after", "the button is %s", demoGreen)
+	if err := d.tab.Eval(ctx, `window.sameDocument === true`, &same); err != nil {
+		return d.cannotBrowse(err)
+	}
+	how := "the page was loaded anew"
+	if same {
+		how = "its stylesheet was swapped in place"
+	}
+	d.line("after", "the button is %s: %s", demoGreen, how)
 	d.line("committed", "%s", sha)
 	if err := d.git(ctx, d.Stdout, "show", "--stat", "--format=%an: %s", sha); err != nil {
 		return err
