@@ -45,9 +45,10 @@ check: # gofmt, vet and build on three systems, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
-	@packages=$$(go list ./... | grep -v '/e2e$$'); for os in windows darwin; do \
-		echo "go vet and build for $$os"; \
-		GOOS=$$os go vet $$packages && GOOS=$$os go build -o /dev/null $$packages || exit 1; \
+	@for os in windows darwin; do \
+		echo "go vet and build for $$os"; export GOOS=$$os; \
+		go vet $$(go list ./... | grep -v '/e2e$$') && \
+		go build -o /dev/null $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v '/e2e$$') || exit 1; \
 	done
 	go tool staticcheck ./...
 

@@ -115,7 +115,7 @@ func TestPickFive(t *testing.T) {
 
 	// One out, and in again; then Escape, in the page.
 	s.Panel.Do(chips + `[4].querySelector("button").click()`)
-	p = s.arm()
+	s.arm()
 	s.Tab.Press("Escape")
 	s.Panel.Await(armed(false))
 	s.arm()
