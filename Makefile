@@ -29,12 +29,15 @@ export GOFLAGS += -tags=nethttpomithttp2
 # Flags of every `go test` below, for example TESTFLAGS=-v.
 TESTFLAGS ?=
 
-.PHONY: build test e2e-deps check race offline golden bench soak demo conformance record help
+.PHONY: build test ready e2e-deps check race offline golden bench soak demo conformance record help
 
 build: ## build ./slidewrite, one static file
 	go build -trimpath -ldflags '$(LDFLAGS)' -o slidewrite ./cmd/slidewrite
 
-test: e2e-deps check race offline ## everything that must hold: checks, race detector, no network, browser
+test: ready race offline ## everything that must hold: checks, race detector, no network, browser
+
+ready: # the downloads beside the checks
+	@$(MAKE) --no-print-directory -j2 e2e-deps check
 
 e2e-deps: ## what the browser tests need: Chromium, and the sample app's modules
 	@./e2e/deps.sh
@@ -53,10 +56,10 @@ check: # gofmt, vet and build on three systems, staticcheck
 	go tool staticcheck ./...
 
 # The packages where more goes on than one thing after another; of the shim's
-# tests not those about git and texts; of tables a sample (-short). Everything
-# is in the round without a network.
+# tests not those about git, texts, bad input, or processes of their own; of
+# tables a sample (-short). Everything is in the round without a network.
 RACE     := ./shim ./shim/history ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
-NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit)
+NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit|BadInput|SoakChild|SoakMemory|AgentThat|Forget)
 race: # what goes on at once, with the race detector
 	CGO_ENABLED=1 go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 

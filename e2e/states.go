@@ -11,8 +11,17 @@ import (
 	"sync"
 )
 
-// looks are those that each state of the panel is seen in.
-var looks = []Look{{Dark: false, Width: 360}, {Dark: false, Width: 260}, {Dark: true, Width: 260}, {Dark: true, Width: 360}}
+// looksOf are those that a state of the panel is seen in: light and dark, one
+// of them narrow, in turn. SLIDEWRITE_E2E_LOOKS=all has every state in all four.
+func looksOf(number int) []Look {
+	if os.Getenv("SLIDEWRITE_E2E_LOOKS") == "all" {
+		return []Look{{Dark: false, Width: 360}, {Dark: false, Width: 260}, {Dark: true, Width: 260}, {Dark: true, Width: 360}}
+	}
+	if number%2 == 0 {
+		return []Look{{Dark: false, Width: 260}, {Dark: true, Width: 360}}
+	}
+	return []Look{{Dark: false, Width: 360}, {Dark: true, Width: 260}}
+}
 
 // shown are the numbers of the states that stories have shown.
 var shown = struct {
@@ -30,7 +39,7 @@ func (p *Page) Shows(number int, again ...func()) {
 	if !ok {
 		p.T.Fatalf("docs/panel-states.md has no number %d", number)
 	}
-	for _, look := range looks {
+	for _, look := range looksOf(number) {
 		p.Wear(look)
 		for _, bring := range again {
 			bring()

@@ -96,7 +96,7 @@ var whyEmpty = []struct {
 	remark       string // why there is no error
 }{
 	{"claude", "healthy", "", "", "", "it is"},
-	{"claude", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.claude/local and 6 more", "npm install -g @anthropic-ai/claude-code, or pass its path with --claude-bin", ""},
+	{"claude", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin and 7 more", "npm install -g @anthropic-ai/claude-code, or pass its path with --claude-bin", ""},
 	{"claude", "not executable", "", "--claude-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"claude", "version", "", "this version of claude does not know an option it was given", "claude update", ""},
 	{"claude", "signed-out", "", "claude is not signed in", "claude auth login", ""},
@@ -109,7 +109,7 @@ var whyEmpty = []struct {
 	{"claude", "empty", "", "claude offers no models", "claude update", ""},
 
 	{"codex", "healthy", "", "", "", "it is"},
-	{"codex", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.codex/local and 6 more", "npm install -g @openai/codex, or pass its path with --codex-bin", ""},
+	{"codex", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin and 7 more", "npm install -g @openai/codex, or pass its path with --codex-bin", ""},
 	{"codex", "not executable", "", "--codex-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"codex", "version", "", "this version of codex does not know an option it was given", "codex update", ""},
 	{"codex", "signed-out", "", "codex is not signed in", "codex login", ""},
@@ -122,7 +122,7 @@ var whyEmpty = []struct {
 	{"codex", "empty", "", "codex offers no models", "codex update", ""},
 
 	{"grok", "healthy", "", "", "", "it is"},
-	{"grok", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin:/home/ada/.grok/local and 6 more", "pass its path with --grok-bin", ""},
+	{"grok", "not found", "", "not-here not found; searched /usr/bin:/bin:/home/ada/.local/bin and 7 more", "pass its path with --grok-bin", ""},
 	{"grok", "not executable", "", "--grok-bin /home/ada/plain: is not executable", "chmod +x /home/ada/plain", ""},
 	{"grok", "version", "", "this version of grok does not know an option it was given", "grok update", ""},
 	{"grok", "signed-out", "", "grok is not signed in", "grok login", ""},

@@ -210,9 +210,9 @@ func stride() int {
 	case os.Getenv("SLIDEWRITE_PROPERTY") != "":
 		return 1
 	case testing.Short():
-		return 6
+		return 12
 	}
-	return 5
+	return 8
 }
 
 // TestKillCommit: killed at any step of a commit, the next start reaches a

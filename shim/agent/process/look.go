@@ -78,7 +78,7 @@ func notFound(name, file string, searched []string) error {
 // A message names that many folders, of no more characters than that in all.
 const (
 	maxNamed      = 5
-	maxNamedWidth = 60
+	maxNamedWidth = 50
 )
 
 // someOf names the first folders, and how many more there are.
