@@ -56,10 +56,10 @@ check: # gofmt, vet and build on three systems, staticcheck
 	go tool staticcheck ./...
 
 # The packages where more goes on than one thing after another; of the shim's
-# tests not those about git, texts, bad input, or processes of their own; of
-# tables a sample (-short). Everything is in the round without a network.
+# tests not those about git, texts, bad input, very long records, or processes
+# of their own; of tables a sample (-short). Everything is in the round without a network.
 RACE     := ./shim ./shim/history ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
-NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit|BadInput|SoakChild|SoakMemory|AgentThat|Forget)
+NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit|BadInput|SoakChild|SoakMemory|AgentThat|Forget|LongPrompts|LongLine|PagesOf|Rewritten|StreamNeeds)
 race: # what goes on at once, with the race detector
 	CGO_ENABLED=1 go test -race -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 
