@@ -15,7 +15,7 @@ import { ask, emptyChat, reduce } from "../../extension/panel/store.js";
 test("where a file opens", () => {
   const vscode = "vscode://file/{path}:{line}";
   equal(editorAddress(vscode, "/home/ada/shop", "src/a b#1.css", 12), "vscode://file/home/ada/shop/src/a%20b%231.css:12");
-  equal(editorAddress(vscode, "C:\\work\\shop", "src/a.css", 1), "vscode://file/C:/work/shop/src/a.css:1");
+  equal(editorAddress(vscode, "C:\\src\\shop", "src/a.css", 1), "vscode://file/C:/src/shop/src/a.css:1");
   equal(editorAddress(vscode, "", "/etc/a.css", 3), "vscode://file/etc/a.css:3");
   equal(editorAddress("idea://open?file={path}&line={line}", "/r", "a$&.css", 2), "idea://open?file=/r/a%24%26.css&line=2");
   equal(editorAddress(vscode, "", "src/a.css", 1), "");
