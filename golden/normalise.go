@@ -110,13 +110,17 @@ func shorten(data string) string {
 // one delta of the scripted model holds.
 const beginning = 8
 
+var dayOfReset = regexp.MustCompile(`try again at [A-Z][a-z]{2} \d{1,2}(st|nd|rd|th), \d{4} `)
+
 // Comparable is a normalised stream as it is compared between two runs of the
-// same real CLI. Three things depend on its clock: where deltas are cut, so
+// same real CLI. Four things depend on its clock: where deltas are cut, so
 // that consecutive ones of a message are joined and the frames' numbers left
 // out; which of several tools at once is done first, so that results in a row
 // are sorted; and how much was said when a stop came, so that of a stopped run
-// only the beginning of a text is compared.
+// only the beginning of a text is compared; and whether codex names the day of a
+// reset, which it does not on that day.
 func Comparable(normalised string) string {
+	normalised = dayOfReset.ReplaceAllString(normalised, "try again at ")
 	var out strings.Builder
 	var typ, id, text string
 	var results []string

@@ -29,6 +29,8 @@ func TestComparable(t *testing.T) {
 		{"stopped later", stream(delta("slow slow "), stopped), stream(delta("slow slow "), delta("slow "), stopped), true},
 		{"stopped before a word", stream(stopped), stream(delta("slow slow "), stopped), false},
 		{"another beginning", stream(delta("slow slow "), stopped), stream(delta("fast fast "), stopped), false},
+		{"on the day of the reset", stream(`{"type":"error","message":"try again at Dec 1st, 2026 4:40 AM"}`), stream(`{"type":"error","message":"try again at 4:40 AM"}`), true},
+		{"another hour", stream(`{"type":"error","message":"try again at Dec 1st, 2026 4:40 AM"}`), stream(`{"type":"error","message":"try again at 5:40 AM"}`), false},
 		{"longer, but not stopped", stream(delta("slow slow ")), stream(delta("slow slow "), delta("slow ")), false},
 	} {
 		if same := Comparable(tt.a) == Comparable(tt.b); same != tt.same {
