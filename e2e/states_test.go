@@ -39,7 +39,7 @@ func newStage(t *testing.T) *stage {
 	st := &stage{stubs: map[string]*stub{}}
 	st.site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<!doctype html><html lang=en><title>Corner Café</title><link rel=icon href=data:,><h1>Corner Café</h1>")
+		fmt.Fprint(w, "<!doctype html><html lang=en><title>Corner Café</title><link rel=icon href=data:,><h1 class=title>Corner Café</h1><p class=note style='margin-top:200vh'>Since 1987</p>")
 	}))
 	t.Cleanup(st.site.Close)
 	st.shims = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -571,6 +571,50 @@ var scenes = map[int]func(s *scene){
 			s.Await(`[...document.querySelectorAll(".toast")].some((t) => t.checkVisibility() && t.textContent === "Copied")`)
 		})
 	},
+	57: func(s *scene) {
+		s.visit("")
+		s.pick("h1")
+		s.ask("Make it green.")
+		s.Shim.Say(event.Start{SessionID: "11111111-1111-4111-8111-111111111111", Model: "opus", RunID: s.Shim.id, Provider: "anthropic"},
+			says("`h1.title` gets its colour from `src/App.css:3`; `.note:hover` and `.gone` have another, `main` and `npm test` none."), finished, event.Done{})
+		s.over()
+		link := func(code string) Sight { return Role("button", code) }
+		named := `[...document.querySelectorAll(".tab:not([hidden]) .element-link")].map((b) => b.textContent).join()`
+		if got := Get[string](s.Page, named); got != "h1.title,.note:hover,.gone" {
+			s.T.Errorf("elements: %s", got)
+		}
+		outlined := `!!document.querySelector("[data-slidewrite-ui]:popover-open")`
+		s.Tab.Do(`document.querySelector("h1").className = "other"`) // the very element, whatever it is called by now
+		s.point(link("h1.title"))
+		s.Tab.Await(outlined)
+		s.point(message)
+		s.Tab.Await(`!` + outlined)
+		s.Click(link(".note:hover"))
+		s.Tab.Await(outlined + ` && scrollY > 0`)
+		s.point(message)
+		s.Click(link(".gone"))
+		s.Says("Nothing on this page is .gone now.")
+		s.Tab.Await(`!` + outlined)
+		s.Shows(57, func() {
+			if !Get[bool](s.Page, `document.activeElement.matches("[aria-pressed=true]")`) {
+				s.Click(link("h1.title"))
+				s.Tab.Await(outlined)
+			}
+		})
+	},
+}
+
+// pick picks an element of the page.
+func (s *scene) pick(selector string) {
+	s.T.Helper()
+	n := Get[int](s.Page, chips+`.length`)
+	s.Click(pickButton)
+	s.Await(armed(true))
+	x, y := s.Tab.at(selector)
+	(&Picking{Page: s.Tab, b: s.B}).Click(x, y, "")
+	s.Await(fmt.Sprintf(chips+`.length === %d`, n+1))
+	s.Click(pickButton)
+	s.Await(armed(false))
 }
 
 // steps is a run of several calls, all done, still going on.

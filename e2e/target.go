@@ -146,6 +146,15 @@ func (p *Page) Click(s Sight) {
 	p.ClickAt(at[0], at[1])
 }
 
+// point moves the mouse over an element.
+func (p *Page) point(s Sight) {
+	p.T.Helper()
+	_, at := p.reach(s)
+	if _, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]}); err != nil {
+		p.T.Fatalf("%s: point at %s: %v", p.Name, s, err)
+	}
+}
+
 // ClickAt clicks a point.
 func (p *Page) ClickAt(x, y float64) {
 	p.T.Helper()

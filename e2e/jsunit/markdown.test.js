@@ -4,7 +4,7 @@ import { fileReference, inline } from "../../extension/panel/inline.js";
 import { Markdown } from "../../extension/panel/markdown.js";
 
 const options = {
-  links: { file: (/** @type {string} */ path, /** @type {number} */ line, /** @type {string} */ text) => Object.assign(document.createElement("button"), { textContent: text, title: `${path}:${line}` }) },
+  links: { file: (/** @type {string} */ path, /** @type {number} */ line, /** @type {string} */ text) => Object.assign(document.createElement("button"), { textContent: text, title: `${path}:${line}` }), element: (/** @type {string} */ code) => (code === ".btn" ? Object.assign(document.createElement("button"), { textContent: code }) : null) },
   copy() {},
 };
 
@@ -86,6 +86,7 @@ test("inside a paragraph", () => {
     ["see https://x.test/a_(b). And <https://y.test>", "see a[https://x.test/a_(b)](https://x.test/a_(b)). And a[https://y.test/](https://y.test)"],
     ["https:// and <b>", "https:// and <b>"],
     ["`src/App.tsx:12` [App](src/App.tsx)", "button(src/App.tsx:12) button(App)"],
+    ["`.btn` `btn` [see `.btn` and `src/App.tsx:12`](https://x.test/)", "button(.btn) code(btn) a[https://x.test/](see .btn and src/App.tsx:12)"],
   ];
   for (const [source, want] of table) equal(inner(source), want, source);
 });

@@ -1,11 +1,12 @@
 // Runs in: the jsunit page. The panel's smaller parts: where a file opens, what
 // a diff's rows are, what the panel says about its connection, what is kept.
-import { deepEqual, equal, match, ok, test } from "./harness.js";
+import { deepEqual, equal, match, ok, test, until } from "./harness.js";
 import { ShimError } from "../../extension/lib/shim.js";
-import { chipLabel, forShim, patched } from "../../extension/panel/chips.js";
+import { chipLabel, chipView, forShim, patched } from "../../extension/panel/chips.js";
 import { judge } from "../../extension/panel/connection.js";
 import { diffView, parseDiff } from "../../extension/panel/diff.js";
 import { editorAddress } from "../../extension/panel/editor.js";
+import { elementLink, namesOf, selectorOf, targetOf } from "../../extension/panel/elements.js";
 import { fixLine } from "../../extension/panel/fix.js";
 import { pastedCapture } from "../../extension/panel/images.js";
 import { trimmed } from "../../extension/panel/persist.js";
@@ -120,4 +121,63 @@ test("what is found out later reaches the chip of that pick, and no other", () =
   const after = patched(chips, "b", { component: { name: "Card" }, pick: "x" }, "data:image/png,");
   deepEqual(after, [chips[0], { id: 1, thumb: "data:image/png,", capture: { tag: "p", pick: "b", component: { name: "Card" } } }]);
   deepEqual(patched(chips, "", { tag: "q" }, ""), chips);
+});
+
+test("which code of an answer is a selector", () => {
+  for (const [text, selector] of Object.entries({
+    ".btn-primary": ".btn-primary", "#save": "#save", "button.btn": "button.btn", "button.btn.btn-primary": "button.btn.btn-primary", "nav > a.active": "nav > a.active",
+    ".card h3, .card h4": ".card h3, .card h4", "[data-testid=new]": "[data-testid=new]", "input[disabled]": "input[disabled]", "svg.logo path": "svg.logo path", "my-card.wide": "my-card.wide",
+    ".btn-primary:hover": ".btn-primary", ".note::before": ".note", "li.item:nth-child(2)": "li.item:nth-child(2)", ".a:not(.b)": ".a:not(.b)", ".md\\:flex": ".md\\:flex",
+  })) equal(selectorOf(text), selector, text);
+});
+
+test("what only looks like one is none", () => {
+  for (const text of [
+    "a", "main", "button", "h1 > a", "*", "npm test", "npm run build.prod", "git commit", "Button", "Button.css", "index.html", "main.js", "nav.tsx", "package.json", "docker-compose.yml", "vite.config.js",
+    ".env", ".gitignore", ".eslintrc", ".tsx", ".map", ".forEach", ".5rem", "#fff", "#ea580c", "#16a34a", "#12", "input.value", "a.href", "document.body", "foo.bar", "user.name", "[id]", "[slug]", "[1]",
+    "--primary", "color: red", ".btn {", "() => x", "a b.c d", "src/App.jsx", ":root", "", " ", ".", "#", ".".repeat(300), ".a".repeat(300), ".btn,", "> .a", "e.g.", "v1.2.3", "v1.x",
+  ]) equal(selectorOf(text), "", text);
+});
+
+test("an element that was picked has its names", () => {
+  const capture = { tag: "button", id: "new", className: "btn btn-primary", domPath: "header > button#new", pick: "p1", attrs: { "data-testid": "new" }, component: { name: "Button" } };
+  const picked = [chipView({ id: 1, thumb: "", capture }), chipView({ id: 2, thumb: "", capture: { tag: "main", pick: "p2", domPath: "main" } }), chipView({ id: 3, thumb: "", capture: { tag: "img", pasted: true } })];
+  for (const text of ["button.btn", ".btn-primary", "button.btn.btn-primary", "#new", "button#new", "Button", "<Button>", "<Button />", '[data-testid="new"]']) {
+    deepEqual(targetOf(text, picked), { selector: "header > button#new", pick: "p1" }, text);
+  }
+  deepEqual(targetOf(".other", picked), { selector: ".other", pick: "" });
+  for (const text of ["main", "button", "img", "btn", "Card"]) equal(targetOf(text, picked), null, text);
+  deepEqual(namesOf({ tag: "p", className: 7, component: null }), []);
+});
+
+test("a name of an element shows it while it is pointed at, and keeps it shown when pressed", async (stage) => {
+  /** @type {any[]} */
+  const lit = [];
+  let said = "";
+  let found = true;
+  const link = elementLink(".btn", { selector: ".btn", pick: "" }, {
+    highlight: async (/** @type {any} */ target, /** @type {boolean} */ reveal) => {
+      lit.push(target && [target.selector, Boolean(reveal)]);
+      return found;
+    },
+    announce: (/** @type {string} */ text) => { said = text; },
+  });
+  stage.append(link);
+  equal(link.textContent, ".btn");
+  equal(lit.length, 0, "nothing is asked before");
+  link.dispatchEvent(new PointerEvent("pointerenter"));
+  link.dispatchEvent(new PointerEvent("pointerleave"));
+  deepEqual(lit, [[".btn", false], null]);
+  link.click();
+  await until(() => link.getAttribute("aria-pressed") === "true");
+  link.dispatchEvent(new PointerEvent("pointerleave"));
+  deepEqual(lit.slice(2), [[".btn", true]]);
+  link.click();
+  equal(link.getAttribute("aria-pressed"), "false");
+  equal(lit.at(-1), null);
+  found = false;
+  link.click();
+  await until(() => said);
+  match(said, /^Nothing on this page is \.btn/);
+  equal(link.getAttribute("aria-pressed"), "false");
 });

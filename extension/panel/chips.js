@@ -2,6 +2,7 @@
 // elements and pasted pictures, five at most.
 
 import { button, el, icon } from "../lib/dom.js";
+import { namesOf } from "./elements.js";
 
 /**
  * Part of the shim's contract: see "captures" in the README. The panel hands it
@@ -10,6 +11,7 @@ import { button, el, icon } from "../lib/dom.js";
  */
 /** @typedef {{id: number, capture: Capture, thumb: string}} Chip */
 /** @typedef {import("./store.js").ChipView} ChipView */
+/** @typedef {import("./elements.js").Target} Target */
 
 /** As many as the shim uses. */
 export const mostChips = 5;
@@ -26,18 +28,18 @@ export function chipLabel(capture) {
 
 /** @param {Chip} chip @returns {ChipView} */
 export function chipView({ capture, thumb }) {
-  return { label: chipLabel(capture), text: text(capture.text), thumb, pasted: capture.pasted === true };
+  return { label: chipLabel(capture), text: text(capture.text), thumb, pasted: capture.pasted === true, pick: text(capture.pick), path: text(capture.domPath), names: namesOf(capture) };
 }
 
 /**
  * @param {Chip} chip
- * @param {{remove: () => void, highlight: (capture: Capture | null) => void}} actions
+ * @param {{remove: () => void, highlight: (target: Target | null) => void}} actions
  * @returns {HTMLElement}
  */
 export function chipNode(chip, { remove, highlight }) {
-  const { label, text: words, thumb, pasted } = chipView(chip);
+  const { label, text: words, thumb, pasted, path, pick } = chipView(chip);
   return el("li", { class: "chip", title: words ? `${label}: ${words}` : label, on: {
-    pointerenter: () => !pasted && highlight(chip.capture), pointerleave: () => !pasted && highlight(null),
+    pointerenter: () => !pasted && highlight({ selector: path, pick }), pointerleave: () => !pasted && highlight(null),
   } },
     thumb ? el("img", { src: thumb, alt: "" }) : icon(pasted ? "image" : "pick"),
     el("span", { class: "cut" }, el("span", null, label), words && el("span", { class: "muted", dir: "auto" }, " " + words)),

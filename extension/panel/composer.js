@@ -20,7 +20,7 @@ import { pastedCapture, picturesOf } from "./images.js";
  * @property {(on: boolean) => void} setDetails
  * @property {() => void} preview
  * @property {() => void} pick
- * @property {(capture: import("./chips.js").Capture | null) => void} highlight
+ * @property {(target: import("./elements.js").Target | null) => void} highlight
  * @property {(text: string) => void} announce
  */
 

@@ -6,9 +6,10 @@
 import { el } from "../lib/dom.js";
 
 /**
- * What surrounds a text: how a reference to a file becomes something to press.
+ * What surrounds a text: how a reference to a file, or to an element of the page, becomes something to press.
  * @typedef {object} Links
  * @property {(path: string, line: number, text: string) => Node} file
+ * @property {(code: string) => Node | null} element null: it names no element of the page
  */
 
 /** A run of * _ or ~ that may open or close, and where it stands in `parts`. @typedef {{char: string, left: number, opens: boolean, closes: boolean, at: number, size: number}} Delimiter */
@@ -123,8 +124,8 @@ class Inline {
     let code = raw.replaceAll("\n", " ");
     if (code.startsWith(" ") && code.endsWith(" ") && code.trim()) code = code.slice(1, -1);
     const file = fileReference(code);
-    const node = el("code", null, code);
-    return file ? this.links.file(file.path, file.line, code) : node;
+    if (file) return this.links.file(file.path, file.line, code);
+    return this.links.element(code) ?? el("code", null, code);
   }
 
   /** A run of emphasis characters. @param {string} char @param {number} at */
@@ -174,7 +175,10 @@ class Inline {
   anchor(address, content, image = false) {
     const text = content.textContent ?? "";
     const href = webAddress(address);
-    if (href) return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, image && !text ? "picture" : content);
+    if (href) {
+      for (const pressed of content.querySelectorAll("a, button")) pressed.replaceWith(...pressed.childNodes); // nothing to press within a link
+      return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, image && !text ? "picture" : content);
+    }
     const file = fileReference(address, true);
     if (file && !image) return this.links.file(file.path, file.line, text || address);
     return content.hasChildNodes() ? content : document.createTextNode(address);

@@ -77,11 +77,17 @@ export class Picking {
     return true;
   }
 
-  /** Outlines a picked element in the page; null: none. @param {Capture | null} capture */
-  highlight(capture) {
+  /**
+   * Outlines an element in the page; null: none.
+   * @param {import("./elements.js").Target | null} target
+   * @param {boolean} [reveal] the page is scrolled to it
+   * @returns {Promise<boolean>} whether it is there
+   */
+  async highlight(target, reveal = false) {
     /** @type {import("../lib/messages.js").Highlight} */
-    const message = { type: "sw-highlight", selector: String(capture?.domPath ?? ""), pick: String(capture?.pick ?? "") };
-    chrome.tabs.sendMessage(this.tabId, message).catch(() => {}); // no content script there: nothing to outline
+    const message = { type: "sw-highlight", selector: target?.selector ?? "", pick: target?.pick ?? "", reveal };
+    const reply = await chrome.tabs.sendMessage(this.tabId, message).catch(() => null); // no content script there: nothing to outline
+    return reply?.value === true;
   }
 }
 

@@ -11,8 +11,9 @@
 /** @typedef {import("../lib/shim.js").Numbered} Numbered */
 
 /**
- * A capture as a bubble shows it: no pictures but a small one.
- * @typedef {{label: string, text: string, thumb: string, pasted: boolean}} ChipView
+ * A capture as a bubble shows it: no pictures but a small one. pick and path
+ * find the element in the page, names are what an answer may call it.
+ * @typedef {{label: string, text: string, thumb: string, pasted: boolean, pick: string, path: string, names: string[]}} ChipView
  */
 
 /** @typedef {{kind: "user", key: number, text: string, chips: ChipView[]}} UserItem */

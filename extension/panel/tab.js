@@ -13,6 +13,7 @@ import { chipView, forShim, patched } from "./chips.js";
 import { Composer, RunBar } from "./composer.js";
 import { Connection, judge } from "./connection.js";
 import { editorAddress } from "./editor.js";
+import { elementLink, targetOf } from "./elements.js";
 import { Follow } from "./follow.js";
 import { HistoryView } from "./history.js";
 import { notices, troubleNotice } from "./notices.js";
@@ -68,6 +69,8 @@ export class TabView {
   #clock;
   /** @type {string} */
   #badge = "";
+  /** Of `picked`, for the last message. @type {{asked: import("./store.js").Item | undefined, chips: import("./store.js").ChipView[]}} */
+  #picked = { asked: undefined, chips: [] };
   /** What has been drawn around the chat, so that it is drawn only when it changes. @type {Record<string, string>} */
   #drawn = {};
 
@@ -115,7 +118,7 @@ export class TabView {
       },
       preview: () => this.preview(),
       pick: () => this.picking.toggle(),
-      highlight: (capture) => this.picking.highlight(capture),
+      highlight: (target) => void this.picking.highlight(target),
       announce: (text) => this.announce(text, true),
     });
     this.picking = new Picking(tabId, {
@@ -547,14 +550,28 @@ export class TabView {
     }
   }
 
+  /** What was picked in this chat, as far as an answer may speak of it. */
+  picked() {
+    const { items } = this.chat;
+    const asked = items.findLast((item) => item.kind === "user");
+    if (asked !== this.#picked.asked) this.#picked = { asked, chips: items.flatMap((item) => (item.kind === "user" ? item.chips : [])) };
+    return this.#picked.chips;
+  }
+
   /** @returns {import("./cards/index.js").Desk} */
   desk() {
     const address = (/** @type {string} */ path, /** @type {number} */ line) => editorAddress(this.settings.global.editorUrl, this.connection.meta?.repoDir ?? "", path, line);
     return {
-      links: { file: (path, line, text) => {
-        const href = address(path, line);
-        return href ? el("a", { class: "file-link", href, title: `Open ${path} in the editor` }, el("code", null, text)) : el("code", null, text);
-      } },
+      links: {
+        file: (path, line, text) => {
+          const href = address(path, line);
+          return href ? el("a", { class: "file-link", href, title: `Open ${path} in the editor` }, el("code", null, text)) : el("code", null, text);
+        },
+        element: (code) => {
+          const target = targetOf(code, this.picked());
+          return target && elementLink(code, target, { highlight: (one, reveal) => this.picking.highlight(one, reveal), announce: (text) => this.announce(text, true) });
+        },
+      },
       copy: (text) => void this.copy(text),
       editorAddress: address,
       diff: (runId, path) => {

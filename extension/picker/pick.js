@@ -385,18 +385,31 @@
       this.#overlay?.hide(false);
     }
 
-    /** Outlines an element for the panel. @param {string} selector @param {string} pick */
-    light(selector, pick) {
+    /**
+     * Outlines an element for the panel.
+     * @param {string} selector @param {string} pick @param {boolean} reveal
+     * @returns {boolean} whether it is there
+     */
+    light(selector, pick, reveal) {
       this.#lit = selector === "" ? null : this.#find(selector, pick);
-      if (this.armed) return this.#lit ? void this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null) : this.#soon();
+      if (reveal) this.#lit?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
       if (!this.#lit) {
-        this.#overlay?.clear();
-        return this.#restSoon();
+        if (this.armed) this.#soon();
+        else {
+          this.#overlay?.clear();
+          this.#restSoon();
+        }
+        return false;
+      }
+      if (this.armed) {
+        this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null);
+        return true;
       }
       this.#overlay ??= sw.makeOverlay(document);
       this.#overlay.hide(false);
       this.#overlay.raise();
       this.#outline(this.#lit);
+      return true;
     }
 
     /** @param {Element} el */
@@ -502,7 +515,7 @@
     "sw-disarm-picker": (_, p) => p.disarm(),
     "sw-shot-place": ({ pick }, p) => p.place(pick),
     "sw-shot-done": (_, p) => p.placed(),
-    "sw-highlight": ({ selector, pick }, p) => p.light(selector, pick ?? ""),
+    "sw-highlight": ({ selector, pick, reveal }, p) => p.light(selector, pick, reveal),
   };
 
   /** @param {any} message @param {chrome.runtime.MessageSender} sender @param {(answer: unknown) => void} answer */
