@@ -1,29 +1,67 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/extensions"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"github.com/slidewrite/slidewrite/extension"
 	"github.com/slidewrite/slidewrite/shim/server"
 )
 
 // extensionURL is the address of a page of the extension.
 func extensionURL(path string) string { return "chrome-extension://" + server.ExtensionID + "/" + path }
 
-// LoadExtension loads the extension of the tree, and waits until its worker
-// has told Chromium to open the panel.
+// LoadExtension loads the extension of the tree.
 func (b *Browser) LoadExtension() {
 	b.T.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "extension"))
 	if err != nil {
 		b.T.Fatal(err)
 	}
+	b.loadExtension(dir)
+}
+
+// LoadExtensionWith loads a copy that has an optional permission from the
+// start: nobody can answer Chromium's question when it has no window.
+func (b *Browser) LoadExtensionWith(permission string) {
+	b.T.Helper()
+	dir := b.T.(*testing.T).TempDir()
+	if _, err := extension.Write(dir, version()); err != nil {
+		b.T.Fatal(err)
+	}
+	file := filepath.Join(dir, "manifest.json")
+	data, err := os.ReadFile(file)
+	var manifest map[string]any
+	if err == nil {
+		err = json.Unmarshal(data, &manifest)
+	}
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	manifest["permissions"] = append(manifest["permissions"].([]any), permission)
+	delete(manifest, "optional_permissions")
+	if data, err = json.Marshal(manifest); err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	b.loadExtension(dir)
+}
+
+// loadExtension loads the extension, and waits until its worker has told
+// Chromium to open the panel.
+func (b *Browser) loadExtension(dir string) {
+	b.T.Helper()
 	res, err := chromedp.CallBrowser(b.ctx, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: dir})
 	if err != nil {
 		b.T.Fatalf("load the extension: %v%s", err, b.said)

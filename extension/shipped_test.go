@@ -233,6 +233,7 @@ func TestManifest(t *testing.T) {
 		Key         string
 		Version     string
 		Permissions []string
+		Optional    []string `json:"optional_permissions"`
 		Hosts       []string `json:"host_permissions"`
 		Policy      any      `json:"content_security_policy"`
 		Outward     any      `json:"externally_connectable"`
@@ -256,6 +257,9 @@ func TestManifest(t *testing.T) {
 	if got := strings.Join(m.Permissions, " "); got != "debugger scripting sidePanel storage tabs" {
 		t.Errorf("permissions: %s", got)
 	}
+	if got := strings.Join(m.Optional, " "); got != "notifications" {
+		t.Errorf("optional permissions: %s", got)
+	}
 	if got := strings.Join(m.Hosts, " "); got != "<all_urls>" {
 		t.Errorf("host permissions: %s", got)
 	}
@@ -263,7 +267,7 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range append(m.Permissions, m.Hosts...) {
+	for _, p := range slices.Concat(m.Permissions, m.Optional, m.Hosts) {
 		if !strings.Contains(string(readme), "\n| `"+p+"` |") {
 			t.Errorf("README.md gives no reason for the permission %s", p)
 		}

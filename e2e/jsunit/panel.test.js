@@ -7,6 +7,7 @@ import { judge } from "../../extension/panel/connection.js";
 import { diffView, parseDiff } from "../../extension/panel/diff.js";
 import { editorAddress } from "../../extension/panel/editor.js";
 import { elementLink, namesOf, selectorOf, targetOf } from "../../extension/panel/elements.js";
+import { lastWords } from "../../extension/panel/ended.js";
 import { fixLine } from "../../extension/panel/fix.js";
 import { pastedCapture } from "../../extension/panel/images.js";
 import { trimmed } from "../../extension/panel/persist.js";
@@ -180,4 +181,14 @@ test("a name of an element shows it while it is pointed at, and keeps it shown w
   await until(() => said);
   match(said, /^Nothing on this page is \.btn/);
   equal(link.getAttribute("aria-pressed"), "false");
+});
+
+test("the last words of a run: one line, no marks, no keys", () => {
+  const asked = ask(emptyChat(), { text: "Make it green", provider: "anthropic", now: 0 });
+  const said = (/** @type {any[]} */ ...events) => lastWords(events.reduce(reduce, asked));
+  equal(said({ type: "delta", text: "I look.", messageId: "1" }, { type: "tool", id: "t", tool: "Read" }, { type: "delta", text: "\n---\n## The **button** is `green` now\n\nAnd more.", messageId: "2" }, { type: "done" }), "The button is green now");
+  equal(said({ type: "delta", text: "Half.", messageId: "1" }, { type: "error", message: "The limit is used up.\nmore" }, { type: "done" }), "The limit is used up.");
+  equal(said({ type: "delta", text: "The key is sk-ant-api03-AbCdEf0123456789xyz in src/components/checkout-and-payment/Button2.css", messageId: "1" }, { type: "done" }), "The key is … in src/components/checkout-and-payment/Button2.css");
+  equal(said({ type: "delta", text: "word ".repeat(100), messageId: "1" }, { type: "done" }).length, 120);
+  equal(said({ type: "done" }), "");
 });

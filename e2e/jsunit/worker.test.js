@@ -125,6 +125,33 @@ test("the badge is that of a tab, and a tab that is gone is no error", async () 
   equal(answer.error, undefined);
 });
 
+test("the end of a run is said when that is on, allowed, and its tab not in front", async () => {
+  const ended = { type: "sw-run-ended", tabId: 3, state: "done", project: "shop", text: "The button is green." };
+  const said = async () => (await fake.deliver(ended, panel)).value;
+  const onClicked = signal();
+  let active = false;
+  let focused = true;
+  Object.assign(chrome.tabs, { get: async () => ({ id: 3, windowId: 8, active }), update: note("activate", { id: 3, windowId: 8 }) });
+  Object.assign(extra.windows, { get: async () => ({ focused }) });
+  clear();
+  equal(await said(), false, "it is off");
+  await chrome.storage.local.set({ settings: { version: 1, origins: {}, global: { notify: true } } });
+  equal(await said(), false, "there is no permission");
+  Object.assign(chrome, { notifications: { onClicked, create: note("notify"), clear: note("clear notice") } });
+  extra.permissions.onAdded.listeners.forEach((f) => f({ permissions: ["notifications"] }));
+  equal(onClicked.listeners.length, 1);
+  active = true;
+  equal(await said(), false, "the tab is in front");
+  focused = false;
+  equal(await said(), true, "its window is not");
+  deepEqual(named("notify"), [["run:3", { type: "basic", iconUrl: chrome.runtime.getURL("icons/128.png"), title: "shop: done", message: "The button is green." }]]);
+  onClicked.listeners[0]("run:3");
+  await until(() => named("focus window").length === 1);
+  deepEqual([named("clear notice"), named("activate"), named("focus window")], [[["run:3"]], [[3, { active: true }]], [[8, { focused: true }]]]);
+  await fake.deliver({ type: "sw-badge", tabId: 3, state: "" }, panel);
+  equal(named("clear notice").length, 2, "looked at");
+});
+
 test("a pairing page gets a question on our own page, and nothing is asked of the shim", async () => {
   clear();
   const reply = await fake.deliver({ type: "sw-pair", code, origin: shim }, pairPage(21));

@@ -5,6 +5,7 @@
 import { listen } from "../lib/messages.js";
 import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
 import { showBadge } from "./badge.js";
+import { clearNotice, hearNotices, runEnded } from "./notify.js";
 import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
 import { forgetPicker, pickByCommand, pickEnded, pickHint, pickMade, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
@@ -18,7 +19,11 @@ listen({
   "sw-config-get": async ({ origin }) => forOrigin(await load(), origin),
   "sw-config-set": async ({ origin, patch }) => forOrigin(await saveOrigin(origin, patch), origin),
   "sw-pair": askToPair,
-  "sw-badge": showBadge,
+  "sw-badge": async (badge) => {
+    await showBadge(badge);
+    if (badge.state === "") await clearNotice(badge.tabId);
+  },
+  "sw-run-ended": runEnded,
   "sw-picker-start": startPicker,
   "sw-picker-stop": stopPicker,
   "sw-picks-take": takePicks,
@@ -33,6 +38,8 @@ chrome.action.onClicked.addListener(openPanel);
 
 chrome.commands?.onCommand.addListener(pickByCommand);
 
+hearNotices();
+
 chrome.tabs.onRemoved.addListener((tabId) => {
   confirmClosed(tabId).catch(report);
   forgetPicker(tabId).catch(report);
@@ -43,7 +50,10 @@ chrome.runtime.onInstalled.addListener(({ reason }) => {
   if (reason === "install") wakeOpenPages().catch(report);
 });
 chrome.runtime.onStartup.addListener(() => void syncScripts().catch(report));
-chrome.permissions.onAdded.addListener(() => void syncScripts().catch(report));
+chrome.permissions.onAdded.addListener(() => {
+  hearNotices();
+  syncScripts().catch(report);
+});
 chrome.permissions.onRemoved.addListener(() => void syncScripts().catch(report));
 chrome.storage.onChanged.addListener((changes, area) => {
   if (area !== "local" || !Object.hasOwn(changes, storageKey)) return;

@@ -35,11 +35,12 @@
 /** To the worker: change some of them; answered with OriginSettings. @typedef {{type: "sw-config-set", origin: string, patch: Partial<OriginSettings>}} ConfigSet */
 /** Content → worker: a page of a shim offers a pairing code. @typedef {{type: "sw-pair", code: string, origin: string}} Pair */
 /** Confirm page → content: what became of it. @typedef {{type: "sw-paired", outcome: "asking" | "1" | "later" | "refused"}} Paired */
+/** Panel → worker: a run of a tab has ended; text: its last words, for a notification. @typedef {{type: "sw-run-ended", tabId: number, state: "done" | "failed", project: string, text: string}} RunEnded */
 /** Panel → worker: the mark on the toolbar icon of a tab. @typedef {{type: "sw-badge", tabId: number, state: "" | "running" | "done" | "failed"}} Badge */
 
 /**
  * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
- *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge} Message
+ *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
  */
 
 /**
@@ -87,6 +88,7 @@ export const messages = {
   "sw-config-set": { from: ["panel", "options"], fields: { origin: text, patch: object } },
   "sw-pair": { from: ["content"], fields: { code: text, origin: text } },
   "sw-paired": { from: ["pairing"], fields: { outcome: oneOf("asking", "1", "later", "refused") } },
+  "sw-run-ended": { from: ["panel"], fields: { tabId: count, state: oneOf("done", "failed"), project: text, text } },
   "sw-badge": { from: ["panel"], fields: { tabId: count, state: oneOf("", "running", "done", "failed") } },
 };
 

@@ -30,6 +30,7 @@
  * @property {boolean} copyPathOnShiftClick
  * @property {string} editorUrl with {path} and {line}
  * @property {"system" | "light" | "dark"} theme
+ * @property {boolean} notify say when a run has ended and its tab is not in front
  * @property {Pairing[]} pairings newest first
  */
 
@@ -64,12 +65,13 @@ export const defaults = {
     copyPathOnShiftClick: true,
     editorUrl: "vscode://file/{path}:{line}",
     theme: "system",
+    notify: false,
     pairings: [],
   },
 };
 
-/** What is never exported. */
-const secrets = { origin: ["token"], global: ["geminiKey", "pairings"] };
+/** What is never exported; a permission of this browser goes with `notify`. */
+const secrets = { origin: ["token"], global: ["geminiKey", "pairings", "notify"] };
 
 const maxPairings = 5;
 

@@ -126,9 +126,12 @@ export function checkField({ label, hint = "" }, save) {
   input.addEventListener("change", () => {
     const wanted = input.checked;
     void store(input, error, async (v) => {
-      const kept = await save(v);
-      if (kept === false) input.checked = !wanted;
-      return kept;
+      let kept = /** @type {unknown} */ (false);
+      try {
+        return (kept = await save(v));
+      } finally {
+        if (kept === false) input.checked = !wanted;
+      }
     }, () => wanted);
   });
   return {

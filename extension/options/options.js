@@ -2,7 +2,7 @@
 // Every change is saved at once, and shown here when it comes from elsewhere.
 
 import { button, el, fill } from "../lib/dom.js";
-import { permissionOf } from "../lib/permission.js";
+import { allowNotices, forgoNotices, permissionOf } from "../lib/permission.js";
 import { exportSettings, importSettings, isLoopback, load, mergeImported, onChange, originKey, save, saveOrigin } from "../lib/settings.js";
 import { followTheme } from "../lib/theme.js";
 import { extensionVersion } from "../lib/version.js";
@@ -98,6 +98,7 @@ const general = [
     await saveGlobal({ editorUrl: url });
   })],
   ["copyPathOnShiftClick", checkField({ label: "Shift+click copies the selector, too", hint: "While picking." }, (v) => saveGlobal({ copyPathOnShiftClick: v }))],
+  ["notify", checkField({ label: "Notify me when a run has ended", hint: "When its tab is not in front. Chrome asks for your permission." }, (v) => (v ? allowNotices() : forgoNotices()))],
 ];
 fill(byId("general"), general.map(([, c]) => c.node));
 

@@ -14,6 +14,7 @@ import { Composer, RunBar } from "./composer.js";
 import { Connection, judge } from "./connection.js";
 import { editorAddress } from "./editor.js";
 import { elementLink, targetOf } from "./elements.js";
+import { lastWords } from "./ended.js";
 import { Follow } from "./follow.js";
 import { HistoryView } from "./history.js";
 import { notices, troubleNotice } from "./notices.js";
@@ -67,8 +68,10 @@ export class TabView {
   #keeping;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #clock;
-  /** @type {string} */
-  #badge = "";
+  /** What it is, as far as is known: one may be left of a panel before. @type {string | null} */
+  #badge = null;
+  /** How a run ended that nobody looked at. @type {"" | "done" | "failed"} */
+  #news = "";
   /** Of `picked`, for the last message. @type {{asked: import("./store.js").Item | undefined, chips: import("./store.js").ChipView[]}} */
   #picked = { asked: undefined, chips: [] };
   /** What has been drawn around the chat, so that it is drawn only when it changes. @type {Record<string, string>} */
@@ -320,6 +323,7 @@ export class TabView {
       this.keep();
     };
     this.live = true;
+    this.badge(false);
     this.tick();
     this.draw();
     try {
@@ -364,6 +368,13 @@ export class TabView {
       if (this.chat.outcome === "done" && !this.blocked()) return this.sendNext();
       this.queueHeld = true;
     }
+    const { outcome } = this.chat;
+    if (outcome === "done" || outcome === "failed") {
+      if (!this.#shown) this.#news = outcome;
+      const project = this.connection.meta?.project ?? this.site()?.project ?? "";
+      tell({ type: "sw-run-ended", tabId: this.tabId, state: outcome, project, text: lastWords(this.chat) }).catch(() => {}); // the chat tells it, too
+    }
+    this.badge(false);
     this.draw();
     void this.connection.ask(); // the branch may be dirty now, or clean
   }
@@ -595,6 +606,8 @@ export class TabView {
   setShown(seen, front) {
     this.node.hidden = !front;
     this.#shown = seen;
+    if (seen) this.#news = "";
+    this.badge(false);
     this.connection.setSeen(seen);
     this.tick();
     if (seen) this.draw();
@@ -635,7 +648,6 @@ export class TabView {
       });
     }
     this.follow.grown();
-    this.badge(false);
   }
 
   /** @param {Message} message */
@@ -736,10 +748,8 @@ export class TabView {
    * @param {boolean} again
    */
   badge(again) {
-    const { run, outcome } = this.chat;
-    const state = run ? "running" : this.#shown ? "" : outcome === "done" || outcome === "failed" ? outcome : "";
-    if (state === this.#badge && !again) return;
-    if (state === "" && this.#badge === "") return;
+    const state = this.chat.run ? "running" : this.#news;
+    if (state === this.#badge && !(again && state)) return;
     this.#badge = state;
     tell({ type: "sw-badge", tabId: this.tabId, state }).catch(() => {}); // a mark is not worth an error
   }
