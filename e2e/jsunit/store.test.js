@@ -1,6 +1,6 @@
 // Runs in: the jsunit page. A chat, event by event.
 import { deepEqual, equal, ok, test } from "./harness.js";
-import { ask, begun, divide, emptyChat, fail, receive, reduce, stopping, undone } from "../../extension/panel/store.js";
+import { ask, begun, divide, emptyChat, fail, receive, reduce, sizeOf, stopping, undone } from "../../extension/panel/store.js";
 
 /** @typedef {import("../../extension/panel/store.js").Chat} Chat */
 /** @typedef {import("../../extension/lib/events.js").WireEvent} WireEvent */
@@ -154,16 +154,28 @@ test("10,000 events within 2 s", () => {
     chat = receive(chat, { id: i, event: { type: "tool", tool: "Bash", detail: "ls", id: `t${i}` } });
     chat = receive(chat, { id: i + 1, event: { type: "tool_result", tool: "Bash", id: `t${i}`, text: "x", isError: false, truncated: false } });
   }
-  equal(last(chat, "steps").steps.length, 5_000);
+  deepEqual(chat.items.slice(1).map((/** @type {any} */ item) => item.steps.length), Array(25).fill(200));
   ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
 });
 
-test("outputs of old calls are cut: memory stays bounded", () => {
-  let chat = play([start]);
-  for (let i = 0; i < 300; i++) {
-    chat = reduce(chat, { type: "tool", tool: "Bash", detail: "ls", id: `t${i}` });
-    chat = reduce(chat, { type: "tool_result", tool: "Bash", id: `t${i}`, text: "x".repeat(4_000), isError: false, truncated: false });
-  }
-  const lengths = last(chat, "steps").steps.map((/** @type {any} */ s) => s.result.text.length);
-  deepEqual([lengths[0], lengths[99], lengths[100], lengths[299]], [200, 200, 4_000, 4_000]);
+test("however long its runs, a chat stays bounded: the newest is whole, what the user said and could undo is there", () => {
+  const at = (/** @type {number} */ turns) => {
+    let chat = asked();
+    chat = reduce(chat, { type: "change", files: [{ path: "a.css", status: "modified", added: 1, removed: 0, binary: false, yours: false }], added: 1, removed: 0 });
+    for (let i = 0; i < turns; i++) {
+      chat = reduce(chat, { type: "delta", text: `Part ${i}. `.repeat(20), messageId: `m${i}` });
+      chat = reduce(chat, { type: "tool", tool: "Bash", detail: "ls", id: `t${i}` });
+      chat = reduce(chat, { type: "tool_result", tool: "Bash", id: `t${i}`, text: "x".repeat(4_000), isError: false, truncated: false });
+    }
+    return chat;
+  };
+  const [chat, longer] = [at(2_000), at(4_000)];
+  const size = (/** @type {Chat} */ c) => c.items.reduce((sum, item) => sum + sizeOf(item), 0);
+  ok(size(longer) < 1.1 * size(chat) && size(longer) < 2_500_000, `${size(chat)} and ${size(longer)} characters`);
+  ok(longer.items.length <= 2_200, `${longer.items.length} items`);
+  deepEqual(longer.items.slice(0, 4).map((item) => item.kind), ["user", "change", "divider", longer.items[3].kind]);
+  equal(last(longer, "steps").steps[0].result.text.length, 4_000);
+  const old = /** @type {any} */ (longer.items.find((item) => item.kind === "steps"));
+  deepEqual([old.steps[0].result.text.length, old.steps[0].result.truncated], [200, true]);
+  equal(new Set(longer.items.map((item) => item.key)).size, longer.items.length);
 });

@@ -7,6 +7,7 @@
 // among them: agents indent for lists.
 
 import { button, el } from "../lib/dom.js";
+import { plural } from "../lib/format.js";
 import { inline } from "./inline.js";
 
 /** @typedef {import("./inline.js").Links} Links */
@@ -18,12 +19,18 @@ import { inline } from "./inline.js";
 /** @typedef {Box | List | ListItem} Container */
 
 /** `drawn` characters of it are drawn for good, `rest` are the nodes behind them. @typedef {{type: "text", node: HTMLElement, lines: string[], drawn: number, rest: ChildNode[]}} Paragraph */
-/** Its text stands in pieces in `code`; `text` is the last one. @typedef {{type: "fence", code: HTMLElement, text: Text, close: RegExp, indent: number, begun: boolean}} Fence */
-/** @typedef {{type: "table", body: HTMLElement, aligns: string[]}} Table */
+/**
+ * What is long shows its first lines, and the rest on demand: `shown` of
+ * `lines` are nodes, and `room` may be.
+ * @typedef {{lines: string[], shown: number, room: number, more: HTMLButtonElement | null}} Long
+ */
+/** Its text stands in pieces in `code`; `text` is the last one. @typedef {Long & {type: "fence", code: HTMLElement, text: Text, close: RegExp, indent: number}} Fence */
+/** `body` is that of the last one of the tables in `node`. @typedef {Long & {type: "table", node: HTMLElement, body: HTMLElement, names: string[], aligns: string[]}} Table */
+/** What may still be done in this call, in characters; whoever draws takes from it. @typedef {{left: number}} Budget */
 /** @typedef {Paragraph | Fence | Table} Leaf */
 
 const patterns = {
-  fence: /^(\s*)(`{3,}|~{3,})([^`]*)$/,
+  fence: /^(\s*)(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/,
   heading: /^\s{0,3}(#{1,6})(?=\s|$)/,
   rule: /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/,
   underline: /^\s{0,3}(={2,}|-{3,})\s*$/,
@@ -34,8 +41,12 @@ const patterns = {
   delimiterRow: /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/,
 };
 
-/** In characters: no longer line is taken for a table's row; of longer text only the end is drawn again. */
-const longest = { row: 2_000, piece: 2_000 };
+/** In characters: no longer line is taken for a table's row; of longer text only the end is drawn again; a longer line of code is cut. */
+const longest = { row: 2_000, piece: 2_000, code: 5_000 };
+/** So many rows of a table, and lines of code, are nodes at first, and with each press of the button. */
+const most = { rows: 200, lines: 400 };
+/** What a line costs beside its characters: a short one makes nodes, too. */
+const lineCost = 40;
 
 export class Markdown {
   /** @type {Container[]} from the root to the innermost that is open; replaced, never changed */
@@ -47,6 +58,8 @@ export class Markdown {
   #read = 0;
   /** @type {Set<Paragraph>} whose text is to be drawn */
   #dirty = new Set();
+  /** @type {Set<Fence | Table>} that have got another length */
+  #longer = new Set();
   /** @type {(() => void)[] | null} how to take the unfinished line back; null while whole ones are read */
   #log = null;
   /** @type {(() => void) | null} */
@@ -69,22 +82,24 @@ export class Markdown {
    * built anew.
    * @param {string} text
    * @param {boolean} [ended] nothing comes behind it
-   * @param {number} [most] about so many characters are read in this call
-   * @returns {number} how many are left to be read
+   * @param {Budget} [budget] what is read and drawn is taken from it
+   * @returns {boolean} whether there is more to do, in a further call
    */
-  update(text, ended = false, most = Infinity) {
+  update(text, ended = false, budget = { left: Infinity }) {
     if (text.length < this.#text.length || !text.startsWith(this.#text.slice(-64), Math.max(0, this.#text.length - 64))) this.#reset();
     this.#text = text;
     if (!this.#grow(text)) {
       this.#takeBack?.();
       this.#takeBack = null;
     }
-    const enough = this.#read + most;
+    // What is half drawn comes first.
+    const ready = this.#draw(budget, true);
     let end = text.indexOf("\n", this.#read);
-    for (; end >= 0 && this.#read < enough; end = text.indexOf("\n", this.#read)) {
+    for (; ready && end >= 0 && budget.left > 0; end = text.indexOf("\n", this.#read)) {
       const line = text.slice(this.#read, end);
       this.#read = end + 1;
       this.#line(line);
+      budget.left -= line.length + lineCost;
     }
     const rest = this.#growing || end >= 0 ? "" : text.slice(this.#read);
     if (rest && ended) {
@@ -93,9 +108,26 @@ export class Markdown {
     } else if (rest) {
       this.#unfinished(rest);
     }
-    for (const paragraph of this.#dirty) draw(paragraph, this.options.links);
-    this.#dirty.clear();
-    return end >= 0 ? text.length - this.#read : 0;
+    const drawn = this.#draw(budget);
+    for (const long of this.#longer) this.#offerMore(long);
+    this.#longer.clear();
+    return end >= 0 || !drawn;
+  }
+
+  /**
+   * Draws the paragraphs that have changed.
+   * @param {Budget} budget
+   * @param {boolean} [begun] only those of which a part is drawn
+   * @returns {boolean} whether these are drawn to their end
+   */
+  #draw(budget, begun = false) {
+    let all = true;
+    for (const paragraph of this.#dirty) {
+      if (begun && paragraph.drawn === 0) continue;
+      if (draw(paragraph, this.options.links, budget)) this.#dirty.delete(paragraph);
+      else all = false;
+    }
+    return all;
   }
 
   /**
@@ -124,6 +156,7 @@ export class Markdown {
     this.#read = 0;
     this.#takeBack = null;
     this.#growing = null;
+    this.#dirty.clear();
     this.root.replaceChildren();
   }
 
@@ -138,7 +171,7 @@ export class Markdown {
     this.#line(line);
     this.#log = null;
     const words = this.#leaf?.type === "text" ? this.#leaf.lines.at(-1) : "";
-    if (this.#leaf?.type === "text" && words && patterns.words.test(words) && line.endsWith(words)) {
+    if (this.#leaf?.type === "text" && words && (patterns.words.test(words) || words.length > longest.row) && line.endsWith(words)) {
       this.#growing = { paragraph: this.#leaf, from: this.#text.length - words.length };
     }
     this.#takeBack = () => {
@@ -267,12 +300,17 @@ export class Markdown {
     const language = /^[\w+#.-]{1,30}/.exec(m[3].trim())?.[0] ?? "";
     const text = document.createTextNode("");
     const code = el("code", null, el("div", null, text));
+    /** @type {string[]} */
+    const lines = [];
     const name = language ? `Code, ${language}` : "Code";
     this.#attach(el("div", { class: "code" },
       el("div", { class: "code-head" }, el("span", { class: "code-language" }, language || "code"),
-        button({ label: "Copy the code", icon: "copy", class: "button quiet icon small" }, () => this.options.copy([...code.children].map((piece) => piece.textContent).join("\n")))),
+        button({ label: "Copy the code", icon: "copy", class: "button quiet icon small" }, () => this.options.copy(lines.join("\n")))),
       el("pre", { tabindex: "0", role: "group", "aria-label": name, dir: "ltr" }, code)));
-    this.#leaf = { type: "fence", code, text, begun: false, indent: m[1].length, close: new RegExp(`^\\s*${m[2][0]}{${m[2].length},}\\s*$`) };
+    this.#leaf = {
+      type: "fence", code, text, lines, shown: 0, room: most.lines, more: null,
+      indent: m[1].length, close: new RegExp(`^\\s*${m[2][0]}{${m[2].length},}\\s*$`),
+    };
     return true;
   }
 
@@ -284,11 +322,37 @@ export class Markdown {
     }
     // While it may still become the end, it is not shown.
     if (this.#log && /^\s*[`~]+$/.test(line)) return;
-    const indent = Math.min(fence.indent, line.length - line.trimStart().length);
+    this.#add(fence, line.slice(Math.min(fence.indent, line.length - line.trimStart().length)));
+  }
+
+  /** A further line of what may be long. @param {Fence | Table} long @param {string} line */
+  #add(long, line) {
+    long.lines.push(line);
+    this.#log?.push(() => {
+      long.lines.pop();
+      this.#longer.add(long);
+    });
+    if (long.shown < long.room) this.#showLine(long);
+    else this.#longer.add(long);
+  }
+
+  /** Shows the next line of those it has. @param {Fence | Table} long */
+  #showLine(long) {
+    const line = long.lines[long.shown++];
+    this.#log?.push(() => long.shown--);
+    if (long.type === "fence") return this.#showCode(long, line);
+    const row = tableRow("td", cells(line), long.aligns, this.options.links);
+    long.body.append(row);
+    this.#log?.push(() => row.remove());
+  }
+
+  /** @param {Fence} fence @param {string} whole */
+  #showCode(fence, whole) {
+    const line = whole.length <= longest.code ? whole : `${whole.slice(0, longest.code)}… (${whole.length - longest.code} more characters in a copy)`;
     const { text } = fence;
     const at = text.length;
     if (at > 2 * longest.piece) {
-      const piece = el("div", null, fence.text = document.createTextNode(line.slice(indent)));
+      const piece = el("div", null, fence.text = document.createTextNode(line));
       fence.code.append(piece);
       this.#log?.push(() => {
         piece.remove();
@@ -297,26 +361,54 @@ export class Markdown {
       return;
     }
     // A line feed stands before each line but the first; a blank first line is one, too.
-    text.appendData((fence.begun ? "\n" : "") + line.slice(indent));
-    const { begun } = fence;
-    fence.begun = true;
-    this.#log?.push(() => {
-      text.deleteData(at, text.length - at);
-      fence.begun = begun;
-    });
+    text.appendData((fence.shown > 1 ? "\n" : "") + line);
+    this.#log?.push(() => text.deleteData(at, text.length - at));
+  }
+
+  /** A button for what is not shown, while there is something. @param {Fence | Table} long */
+  #offerMore(long) {
+    const left = long.lines.length - long.shown;
+    if (left === 0) {
+      long.more?.remove();
+      long.more = null;
+      return;
+    }
+    const [step, what] = long.type === "fence" ? [most.lines, "line"] : [most.rows, "row"];
+    if (!long.more) {
+      long.more = button({ label: "", class: "link more" }, () => {
+        // The line that is being written is among them.
+        if (!this.#growing) {
+          this.#takeBack?.();
+          this.#takeBack = null;
+        }
+        long.room += step;
+        // A table of its own: the columns of a longer one are laid out anew with each row.
+        if (long.type === "table") long.body = this.#table(long.node, long.names, long.aligns);
+        while (long.shown < Math.min(long.room, long.lines.length)) this.#showLine(long);
+        this.#offerMore(long);
+      });
+      if (long.type === "fence") long.code.parentElement?.after(long.more);
+      else long.node.after(long.more);
+    }
+    long.more.textContent = `Show ${Math.min(step, left)} more of ${plural(left, what)}`;
+  }
+
+  /** @param {HTMLElement} node @param {string[]} names @param {string[]} aligns @returns {HTMLElement} its body */
+  #table(node, names, aligns) {
+    const body = el("tbody", null);
+    node.append(el("table", null, el("thead", null, tableRow("th", names, aligns, this.options.links)), body));
+    return body;
   }
 
   /** A line of a table, or the one that makes a paragraph's last line its head. @param {string} line @returns {boolean} */
   #rows(line) {
     const leaf = this.#leaf;
     if (leaf?.type === "table") {
-      if (begins(line)) {
+      if (begins(line) || line.length > longest.row) {
         this.#leaf = null;
         return false;
       }
-      const row = tableRow("td", cells(line), leaf.aligns, this.options.links);
-      leaf.body.append(row);
-      this.#log?.push(() => row.remove());
+      this.#add(leaf, line);
       return true;
     }
     const head = leaf?.type === "text" ? leaf.lines.at(-1) : undefined;
@@ -325,9 +417,8 @@ export class Markdown {
     const marks = cells(line);
     if (names.length !== marks.length) return false;
     const aligns = marks.map((mark) => (mark.endsWith(":") ? (mark.startsWith(":") ? "center" : "end") : ""));
-    const body = el("tbody", null);
-    const table = el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" },
-      el("table", null, el("thead", null, tableRow("th", names, aligns, this.options.links)), body));
+    const table = el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" });
+    const body = this.#table(table, names, aligns);
     if (leaf.lines.length === 1) {
       this.#replace(leaf, table);
     } else {
@@ -339,7 +430,7 @@ export class Markdown {
       });
       this.#attach(table);
     }
-    this.#leaf = { type: "table", body, aligns };
+    this.#leaf = { type: "table", node: table, body, names, aligns, lines: [], shown: 0, room: most.rows, more: null };
     return true;
   }
 
@@ -386,22 +477,28 @@ function words(node, ...lines) {
  * emphasis does not reach from one piece into the next.
  * @param {Paragraph} paragraph
  * @param {Links} links
+ * @param {Budget} budget
+ * @returns {boolean} whether it is drawn to its end
  */
-function draw(paragraph, links) {
+function draw(paragraph, links, budget) {
   const text = paragraph.lines.join("\n");
   if (text.length < paragraph.drawn) {
     paragraph.node.replaceChildren();
     paragraph.drawn = 0;
   }
   for (const node of paragraph.rest) node.remove();
-  while (text.length - paragraph.drawn > longest.piece) {
+  paragraph.rest = [];
+  for (let pieces = 0; text.length - paragraph.drawn > longest.piece; pieces++) {
+    if (pieces > 0 && budget.left <= 0) return false;
     const cut = cutBefore(text, paragraph.drawn, paragraph.drawn + longest.piece);
     paragraph.node.append(el("div", null, inline(text.slice(paragraph.drawn, cut), links)));
+    budget.left -= cut - paragraph.drawn;
     paragraph.drawn = cut;
   }
   const rest = inline(text.slice(paragraph.drawn), links);
   paragraph.rest = paragraph.drawn > 0 ? [el("div", null, rest)] : [...rest.childNodes];
   paragraph.node.append(...paragraph.rest);
+  return true;
 }
 
 /**

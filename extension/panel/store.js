@@ -88,8 +88,15 @@
  */
 /** @typedef {"" | "done" | "failed" | "stopped"} Outcome */
 
-/** So many outputs of calls in a row are kept whole; of older ones so many characters. */
-const most = { outputs: 200, oldOutput: 200 };
+/**
+ * What a chat holds, however long its runs are: so many items and characters;
+ * the oldest go, and are in the history still. Of outputs that are not among
+ * the newest characters the beginning is kept. So many calls are one item.
+ */
+const most = { items: 2_000, characters: 2_000_000, outputs: 500_000, oldOutput: 200, steps: 200 };
+
+/** What stands where a chat has become too long. */
+const gone = "What was here is in the history";
 
 /** @returns {Chat} */
 export function emptyChat() {
@@ -212,10 +219,6 @@ const reducers = {
       // One call may have touched several files: the last of them shows its output.
       const steps = item.steps.with(at, { ...item.steps[at], result });
       for (let n = at - 1; n >= 0 && steps[n].id === id; n--) steps[n] = { ...steps[n], result: { ...result, text: "" } };
-      const old = steps[at - most.outputs];
-      if (old?.result && old.result.text.length > most.oldOutput) {
-        steps[at - most.outputs] = { ...old, result: { ...old.result, text: old.result.text.slice(0, most.oldOutput), truncated: true } };
-      }
       return { ...chat, items: chat.items.with(i, { ...item, steps }) };
     }
     return chat;
@@ -261,7 +264,53 @@ const reducers = {
 function add(chat, item, beforeLast = false) {
   const keyed = { ...item, key: chat.next };
   const items = beforeLast ? chat.items.toSpliced(-1, 0, keyed) : [...chat.items, keyed];
-  return { ...chat, items, next: chat.next + 1 };
+  return { ...chat, items: chat.next % 100 === 0 ? bounded(items) : items, next: chat.next + 1 };
+}
+
+/**
+ * The newest items that there is room for; of older ones the user's words, and
+ * changes, which can be undone. A line says where others were.
+ * @param {Item[]} items
+ * @returns {Item[]} the same when all fit
+ */
+export function bounded(items) {
+  let characters = 0;
+  let changed = false;
+  /** @type {Item[]} the newest first */
+  const kept = [];
+  for (const item of items.toReversed()) {
+    const small = item.kind === "steps" && characters > most.outputs ? withoutOutputs(item) : item;
+    characters += sizeOf(small);
+    const fits = kept.length === 0 || (kept.length < most.items && characters <= most.characters);
+    const gap = kept.at(-1)?.kind === "divider";
+    if (fits || item.kind === "user" || item.kind === "change") kept.push(small);
+    else if (!gap) kept.push({ kind: "divider", key: item.key, text: gone });
+    changed ||= kept.at(-1) !== item;
+  }
+  return changed ? kept.reverse() : items;
+}
+
+/** @param {StepsItem} item @returns {StepsItem} */
+function withoutOutputs(item) {
+  /** @param {Step} step */
+  const long = ({ result }) => result !== null && result.text.length > most.oldOutput;
+  if (!item.steps.some(long)) return item;
+  return { ...item, steps: item.steps.map((step) => (step.result && long(step) ? { ...step, result: { ...step.result, text: step.result.text.slice(0, most.oldOutput), truncated: true } } : step)) };
+}
+
+/**
+ * About how much an item takes, in characters.
+ * @param {Item} item
+ * @returns {number}
+ */
+export function sizeOf(item) {
+  switch (item.kind) {
+    case "text": case "thinking": return item.text.length + 80;
+    case "steps": return item.steps.reduce((sum, step) => sum + step.detail.length + (step.result?.text.length ?? 0) + 150, 80);
+    case "change": return item.files.reduce((sum, file) => sum + file.path.length + 120, 300);
+    case "user": return item.text.length + item.chips.reduce((sum, chip) => sum + chip.thumb.length + 200, 80);
+    default: return 600;
+  }
 }
 
 /**
@@ -288,7 +337,7 @@ function grow(chat, kind, { text, messageId }) {
 function step(chat, one) {
   const at = chat.items.length - 1;
   const last = chat.items[at];
-  if (last?.kind === "steps") return { ...chat, items: chat.items.with(at, { ...last, steps: [...last.steps, one] }) };
+  if (last?.kind === "steps" && last.steps.length < most.steps) return { ...chat, items: chat.items.with(at, { ...last, steps: [...last.steps, one] }) };
   return add(chat, { kind: "steps", steps: [one] });
 }
 

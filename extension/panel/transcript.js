@@ -11,8 +11,10 @@ import { place } from "./place.js";
 
 /** So many items are nodes at first; more on demand. */
 const most = 300;
-/** In characters: what is drawn in one frame, and what an item counts for in it. */
-const frame = { all: 2_000, item: 100 };
+/** In characters: what is drawn in one frame at first, at least and at most, and what an item counts for in it. */
+const frame = { first: 2_000, least: 500, most: 8_000, item: 200 };
+/** In ms: a frame that took longer is followed by a smaller one, one that took less by a larger one. */
+const took = { long: 10, short: 4 };
 
 export class Transcript {
   /** @type {Map<number, {item: Item, around: string, view: import("./cards/index.js").View<any>}>} */
@@ -20,6 +22,8 @@ export class Transcript {
   #most = most;
   /** @type {{chat: Chat, details: boolean} | null} */
   #shown = null;
+  /** What is drawn in a frame: as much as this machine can, so that input is never kept waiting. */
+  #pace = frame.first;
 
   /**
    * @param {import("./cards/index.js").Desk} desk
@@ -37,8 +41,7 @@ export class Transcript {
 
   /** @param {() => void} [drawn] */
   #again(drawn = () => {}) {
-    if (this.#shown && this.show(this.#shown.chat, this.#shown.details)) requestAnimationFrame(() => this.#again(drawn));
-    drawn();
+    if (this.#shown && this.show(this.#shown.chat, this.#shown.details, drawn)) requestAnimationFrame(() => this.#again(drawn));
   }
 
   /**
@@ -53,15 +56,35 @@ export class Transcript {
 
   /** All of a chat at once. @param {Chat} chat */
   showNow(chat) {
-    while (this.show(chat, false));
+    while (this.#draw(chat, false, { left: frame.most }));
   }
 
   /**
    * @param {Chat} chat
    * @param {boolean} details raw calls are shown
+   * @param {() => void} [drawn] called when it is done
    * @returns {boolean} whether there is more to draw, in the next frame
    */
-  show(chat, details) {
+  show(chat, details, drawn = () => {}) {
+    const began = performance.now();
+    const budget = { left: this.#pace };
+    const behind = this.#draw(chat, details, budget);
+    drawn();
+    if (budget.left < this.#pace) void this.node.offsetHeight; // now, and not later in the frame: it counts
+    const time = performance.now() - began;
+    // Only a frame that was full says how much fits.
+    if (time > took.long) this.#pace = Math.max(frame.least, this.#pace / 2);
+    else if (behind && time < took.short) this.#pace = Math.min(frame.most, this.#pace * 1.5);
+    return behind;
+  }
+
+  /**
+   * @param {Chat} chat
+   * @param {boolean} details
+   * @param {{left: number}} budget in characters
+   * @returns {boolean} whether there is more to draw
+   */
+  #draw(chat, details, budget) {
     this.#shown = { chat, details };
     const items = chat.items.slice(-this.#most);
     const idle = chat.run === null;
@@ -71,7 +94,6 @@ export class Transcript {
     const nodes = [];
     const keys = new Set(items.map((item) => item.key));
     for (const key of this.#views.keys()) if (!keys.has(key)) this.#views.delete(key);
-    const budget = { left: frame.all };
     let behind = false;
     for (const item of items) {
       const last = !this.readOnly && (item.kind === "user" ? item.key === lastUser : item.key >= (lastUser ?? 0));

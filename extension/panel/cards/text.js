@@ -7,15 +7,5 @@ import { Markdown } from "../markdown.js";
 export function textCard(desk) {
   const node = el("div", { class: "answer" });
   const markdown = new Markdown(node, desk);
-  let drawn = 0;
-  return {
-    node,
-    update(item, { live, budget }) {
-      const before = item.text.length - drawn;
-      const left = markdown.update(item.text, !live, budget.left);
-      drawn = item.text.length - left;
-      budget.left -= Math.max(0, before - left);
-      return left > 0;
-    },
-  };
+  return { node, update: (item, { live, budget }) => markdown.update(item.text, !live, budget) };
 }
