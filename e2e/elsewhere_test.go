@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/slidewrite/slidewrite/shim/event"
@@ -15,28 +13,16 @@ import (
 func TestRunEndsElsewhere(t *testing.T) {
 	b := Start(t)
 	b.LoadExtensionWith("notifications")
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<!doctype html><html lang=en><title>Corner Café</title><link rel=icon href=data:,>")
-	}))
-	t.Cleanup(site.Close)
-	shim := newStub()
-	door := httptest.NewServer(shim)
-	t.Cleanup(door.Close)
-	t.Cleanup(door.CloseClientConnections)
-	b.worker().Do(`chrome.storage.local.set({ settings: { version: 1, origins: { ` + js(site.URL) + `: { shimUrl: ` + js(door.URL) + `, token: "t" } }, global: {} } })`)
+	st := stubbed(t, b, "")
+	tab, panel, shim := st.Tab, st.Panel, st.Shim
 
 	options := b.Open("options", extensionURL("options/options.html"))
 	options.Click(Role("checkbox", "Notify me when a run has ended"))
 	options.Await(`(await chrome.storage.local.get("settings")).settings.global.notify`)
 
-	tab := b.Blank
-	tab.Go(site.URL)
-	b.Front(tab)
-	panel := b.OpenPanel(tab)
 	w := b.worker()
 	w.Do(`globalThis.told = []; { const create = chrome.notifications.create; chrome.notifications.create = (id, what) => (told.push(what.title + " | " + what.message), create(id, what)); }`)
-	id := Get[int](w, `chrome.tabs.query({ url: `+js(site.URL+"/*")+` }).then(([tab]) => tab.id)`)
+	id := Get[int](w, `chrome.tabs.query({ url: `+js(st.Site+"/*")+` }).then(([tab]) => tab.id)`)
 	mark := fmt.Sprintf(`await chrome.action.getBadgeText({ tabId: %d })`, id)
 	notices := `Object.keys(await chrome.notifications.getAll()).join()`
 	ask := func(text string, events ...event.Event) {

@@ -602,6 +602,27 @@ var scenes = map[int]func(s *scene){
 			}
 		})
 	},
+	58: func(s *scene) {
+		s.visit("")
+		s.gesture = true
+		s.Do(`(async () => { // noise: nothing makes it small
+			const pixels = new ImageData(1024, 1024);
+			for (let at = 0; at < pixels.data.length; at += 65536) crypto.getRandomValues(pixels.data.subarray(at, at + 65536));
+			for (let at = 3; at < pixels.data.length; at += 4) pixels.data[at] = 255;
+			const canvas = new OffscreenCanvas(1024, 1024);
+			canvas.getContext("2d").putImageData(pixels, 0, 0);
+			await navigator.clipboard.write([new ClipboardItem({ "image/png": canvas.convertToBlob({ type: "image/png" }) })]);
+		})()`)
+		s.gesture = false
+		s.Click(message)
+		for n := 1; n <= 3; n++ {
+			s.Press("Control+v")
+			s.Await(fmt.Sprintf(chips+`.length === %d`, n))
+		}
+		s.Reload()
+		s.Await(chips + `.length === 3 && !` + chips + `[0].querySelector(".lost") && ` + chips + `[2].querySelector(".lost")`)
+		s.Shows(58)
+	},
 }
 
 // pick picks an element of the page.

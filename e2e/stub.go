@@ -24,10 +24,17 @@ type stub struct {
 	running map[string]any      // an entry of GET /runs
 	answers map[string]any      // JSON by route; diffs, history, …
 	down    bool                // nobody is there: connections break
+	asked   []asked             // bodies of POST /design
 
 	id     string // of the run
 	events [][]byte
 	over   bool
+}
+
+// asked is what a test looks at of a request for a run.
+type asked struct {
+	Prompt   string
+	Elements []map[string]any
 }
 
 // refusal is an error body with its status.
@@ -121,6 +128,12 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		answer(w, 200, map[string]any{"runs": list})
 	case path == "/design":
+		var body asked
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			answer(w, 400, map[string]any{"error": err.Error(), "code": "bad_request"})
+			return
+		}
+		s.asked = append(s.asked, body)
 		n, _ := strconv.Atoi(strings.TrimPrefix(s.id, "run-"))
 		s.id, s.events, s.over = fmt.Sprintf("run-%d", n+1), nil, false
 		w.Header().Set("Content-Location", "runs/"+s.id+"/events")

@@ -12,7 +12,7 @@ import { fixLine } from "../../extension/panel/fix.js";
 import { pastedCapture } from "../../extension/panel/images.js";
 import { trimmed } from "../../extension/panel/persist.js";
 import { place } from "../../extension/panel/place.js";
-import { ask, emptyChat, reduce } from "../../extension/panel/store.js";
+import { ask, emptyChat, found, reduce } from "../../extension/panel/store.js";
 
 test("where a file opens", () => {
   const vscode = "vscode://file/{path}:{line}";
@@ -103,6 +103,11 @@ test("a pasted picture is made small", async () => {
   deepEqual([capture.screenshotW, capture.screenshotH, capture.pasted], [1024, 205, true]);
   match(String(capture.screenshotDataUrl), /^data:image\/(png|webp);base64,/);
   match(thumb, /^data:image\/webp/);
+  const small = Object.assign(new Image(), { src: thumb });
+  await small.decode();
+  const pen = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(96, 96).getContext("2d"));
+  pen.drawImage(small, 0, 0);
+  deepEqual([small.width, small.height, pen.getImageData(90, 48, 1, 1).data[3]], [96, 96, 255], "the square that it begins with");
 });
 
 test("children in order, and none that stands right is moved", (stage) => {
@@ -122,6 +127,11 @@ test("what is found out later reaches the chip of that pick, and no other", () =
   const after = patched(chips, "b", { component: { name: "Card" }, pick: "x" }, "data:image/png,");
   deepEqual(after, [chips[0], { id: 1, thumb: "data:image/png,", capture: { tag: "p", pick: "b", component: { name: "Card" } } }]);
   deepEqual(patched(chips, "", { tag: "q" }, ""), chips);
+  equal(patched([{ ...chips[0], lost: true }], "a", { screenshotDataUrl: "data:," }, "t")[0].lost, false);
+  const chat = ask(emptyChat(), { text: "Make it green", provider: "anthropic", now: 0, chips: chips.map(chipView) });
+  const later = found(chat, "b", { thumb: "data:image/png,", names: ["Card"] });
+  deepEqual(/** @type {any} */ (later.items[0]).chips.map((/** @type {any} */ c) => [c.pick, c.thumb, c.names]), [["a", "", []], ["b", "data:image/png,", ["Card"]]]);
+  equal(found(chat, "x", { thumb: "t", names: [] }), chat);
 });
 
 test("which code of an answer is a selector", () => {

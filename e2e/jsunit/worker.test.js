@@ -50,6 +50,7 @@ Object.assign(chrome.tabs, {
 });
 
 await import("../../extension/background/main.js");
+const { outstanding } = await import("../../extension/background/outstanding.js");
 const listenedAtOnce = {
   messages: chrome.runtime.onMessage.listeners.size,
   clicked: extra.action.onClicked.listeners.length,
@@ -150,6 +151,24 @@ test("the end of a run is said when that is on, allowed, and its tab not in fron
   deepEqual([named("clear notice"), named("activate"), named("focus window")], [[["run:3"]], [[3, { active: true }]], [[8, { focused: true }]]]);
   await fake.deliver({ type: "sw-badge", tabId: 3, state: "" }, panel);
   equal(named("clear notice").length, 2, "looked at");
+});
+
+test("what is still found out about a pick is waited for, and nothing else", async () => {
+  const ask = (/** @type {string[]} */ ...picks) => fake.deliver({ type: "sw-picks-settled", names: picks }, panel);
+  deepEqual(await ask("a", "b"), { value: true });
+  const first = Promise.withResolvers();
+  const second = Promise.withResolvers();
+  equal(outstanding("a", first.promise), first.promise);
+  let answered = false;
+  const answer = ask("b", "a").then(() => { answered = true; });
+  first.promise.catch(() => outstanding("a", second.promise));
+  first.reject(new Error("no picture"));
+  await Promise.allSettled([first.promise]);
+  deepEqual(await ask("b"), { value: true });
+  equal(answered, false, "the second finding is not there");
+  second.resolve();
+  await answer;
+  deepEqual(await ask("a"), { value: true });
 });
 
 test("a pairing page gets a question on our own page, and nothing is asked of the shim", async () => {

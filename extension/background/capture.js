@@ -2,6 +2,8 @@
 // to the element. Chrome takes two pictures of tabs a second; they wait for
 // each other.
 
+import { forOrigin, load, originKey } from "../lib/settings.js";
+
 /** In ms, between two pictures. */
 const apart = 550;
 /** In pixels, of the longer edge. */
@@ -14,6 +16,15 @@ const edge = { sent: 1_024, thumb: 96 };
  * @typedef {{box: {x: number, y: number, w: number, h: number}, width: number, dpr: number, scale: number, x: number, y: number}} Place
  */
 /** @typedef {{dataUrl: string, width: number, height: number, thumb: string}} Picture */
+
+/**
+ * Whether the user lets pictures be taken of this tab's site.
+ * @param {number} tabId
+ */
+export async function picturesWanted(tabId) {
+  const origin = originKey((await chrome.tabs.get(tabId)).url);
+  return origin !== null && forOrigin(await load(), origin).screenshots;
+}
 
 /** The one before; the worker lives on while it is waited for. @type {Promise<unknown>} */
 let last = Promise.resolve();
@@ -80,8 +91,18 @@ async function cropped(bitmap, crop) {
   if (crop.width < 1 || crop.height < 1) return null;
   const { canvas, width, height } = drawn(bitmap, crop, edge.sent);
   const [png, webp] = await Promise.all(["image/png", "image/webp"].map((type) => canvas.convertToBlob({ type, quality: 0.9 })));
-  const thumb = await drawn(bitmap, crop, edge.thumb).canvas.convertToBlob({ type: "image/webp", quality: 0.8 });
+  const thumb = await drawn(bitmap, startOf(crop), edge.thumb).canvas.convertToBlob({ type: "image/webp", quality: 0.8 });
   return { dataUrl: await dataUrl(webp.type === "image/webp" && webp.size < png.size ? webp : png), width, height, thumb: await dataUrl(thumb) };
+}
+
+/**
+ * The square that something begins with: a small picture of all of a bar, or of
+ * a column, shows nothing.
+ * @param {ReturnType<typeof cropOf>} crop
+ */
+export function startOf({ left, top, width, height }) {
+  const side = Math.min(width, height);
+  return { left, top, width: side, height: side };
 }
 
 /** @param {ImageBitmap} bitmap @param {ReturnType<typeof cropOf>} crop @param {number} most of the longer edge */

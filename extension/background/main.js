@@ -6,6 +6,7 @@ import { listen } from "../lib/messages.js";
 import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
 import { showBadge } from "./badge.js";
 import { clearNotice, hearNotices, runEnded } from "./notify.js";
+import { picksSettled } from "./outstanding.js";
 import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
 import { forgetPicker, pickByCommand, pickEnded, pickHint, pickMade, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
@@ -27,6 +28,7 @@ listen({
   "sw-picker-start": startPicker,
   "sw-picker-stop": stopPicker,
   "sw-picks-take": takePicks,
+  "sw-picks-settled": picksSettled,
   "sw-pick-made": pickMade,
   "sw-pick-ended": pickEnded,
   "sw-pick-hint": pickHint,

@@ -5,8 +5,9 @@
 
 import { send } from "../lib/messages.js";
 import { load } from "../lib/settings.js";
-import { picture } from "./capture.js";
+import { picture, picturesWanted } from "./capture.js";
 import { componentOf, componentName } from "./hints.js";
+import { outstanding } from "./outstanding.js";
 import { openPanel } from "./panel.js";
 
 /** @typedef {import("../lib/messages.js").Message} Message */
@@ -126,7 +127,7 @@ export async function pickMade({ pick, capture, path }, sender) {
   if (armed) await send({ type: "sw-picker-state", tabId, armed, picks });
   if (armed && picks >= mostPicks) await stopPicker({ tabId });
   // Not awaited: a framework that does not answer keeps nothing up.
-  void addComponent({ tabId, frameId: sender.frameId ?? 0, path }, sender.url ?? "", pick, capture).catch(report);
+  void outstanding(pick, addComponent({ tabId, frameId: sender.frameId ?? 0, path }, sender.url ?? "", pick, capture).catch(report));
 }
 
 /**
@@ -145,7 +146,11 @@ async function addComponent(where, page, pick, capture) {
 /** @param {import("../lib/messages.js").CaptureTab} message @param {Sender} sender */
 export async function takePicture({ pick }, sender) {
   const tabId = tabOf(sender);
-  const frameId = sender.frameId ?? 0;
+  if (await picturesWanted(tabId)) await outstanding(pick, addPicture(tabId, sender.frameId ?? 0, pick));
+}
+
+/** @param {number} tabId @param {number} frameId @param {string} pick */
+async function addPicture(tabId, frameId, pick) {
   const taken = await picture(tabId, {
     place: () => tell(tabId, { type: "sw-shot-place", pick }, frameId),
     done: () => tell(tabId, { type: "sw-shot-done" }, frameId),

@@ -30,6 +30,7 @@
 /** Panel → worker: disarm it. @typedef {{type: "sw-picker-stop", tabId: number}} PickerStop */
 /** Panel → worker: what was picked while no panel listened; answered with TakenPicks. @typedef {{type: "sw-picks-take", tabId: number}} PicksTake */
 /** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[], trouble: {message: string, reload: boolean} | null}} TakenPicks */
+/** Panel → worker: answered with true when all is known of these picks that will be. @typedef {{type: "sw-picks-settled", names: string[]}} PicksSettled */
 /** Panel → content: outline an element, "" for none; pick: the pick that it is of, or ""; reveal: scroll to it. Answered with whether it is there. @typedef {{type: "sw-highlight", selector: string, pick: string, reveal: boolean}} Highlight */
 /** To the worker: the settings of an origin; answered with OriginSettings. @typedef {{type: "sw-config-get", origin: string}} ConfigGet */
 /** To the worker: change some of them; answered with OriginSettings. @typedef {{type: "sw-config-set", origin: string, patch: Partial<OriginSettings>}} ConfigSet */
@@ -40,7 +41,7 @@
 
 /**
  * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
- *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
+ *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | PicksSettled | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
  */
 
 /**
@@ -83,6 +84,7 @@ export const messages = {
   "sw-picker-start": { from: ["panel"], fields: { tabId: count, max: count } },
   "sw-picker-stop": { from: ["panel"], fields: { tabId: count } },
   "sw-picks-take": { from: ["panel"], fields: { tabId: count } },
+  "sw-picks-settled": { from: ["panel"], fields: { names: list } },
   "sw-highlight": { from: ["panel"], fields: { selector: text, pick: text, reveal: flag } },
   "sw-config-get": { from: ["panel", "options"], fields: { origin: text } },
   "sw-config-set": { from: ["panel", "options"], fields: { origin: text, patch: object } },

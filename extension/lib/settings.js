@@ -14,6 +14,7 @@
  * @property {boolean} autoCommit a commit for each run
  * @property {boolean} autoReload reload the tab when a run changed files
  * @property {boolean} debuggerPicker pick through chrome.debugger
+ * @property {boolean} screenshots a picture goes along with each pick
  * @property {boolean} imageSteps offer image generation
  * @property {string} project its name, as the shim last told it; for display
  */
@@ -57,6 +58,7 @@ export const defaults = {
     autoCommit: true,
     autoReload: false,
     debuggerPicker: false,
+    screenshots: true,
     imageSteps: false,
     project: "",
   },

@@ -62,6 +62,7 @@ export function siteCard(origin, now) {
     })],
     ["autoCommit", checkField({ label: "Commit what each run changed", hint: "Off leaves the changes uncommitted." }, (v) => save({ autoCommit: v }))],
     ["autoReload", checkField({ label: "Reload the page when a run changed files", hint: "For apps that do not update by themselves." }, (v) => save({ autoReload: v }))],
+    ["screenshots", checkField({ label: "Send a picture of each picked element" }, (v) => save({ screenshots: v }))],
   ];
 
   const test = button({ label: "Test connection", class: "button" }, () => void runTest());

@@ -9,7 +9,7 @@ import { namesOf } from "./elements.js";
  * on and reads only what it draws.
  * @typedef {Record<string, unknown>} Capture
  */
-/** @typedef {{id: number, capture: Capture, thumb: string}} Chip */
+/** What goes along; lost: its picture was not kept. @typedef {{id: number, capture: Capture, thumb: string, lost?: boolean}} Chip */
 /** @typedef {import("./store.js").ChipView} ChipView */
 /** @typedef {import("./elements.js").Target} Target */
 
@@ -43,6 +43,7 @@ export function chipNode(chip, { remove, highlight }) {
   } },
     thumb ? el("img", { src: thumb, alt: "" }) : icon(pasted ? "image" : "pick"),
     el("span", { class: "cut" }, el("span", null, label), words && el("span", { class: "muted", dir: "auto" }, " " + words)),
+    chip.lost && el("span", { class: "tag lost", title: `The picture was too large to be kept while the panel was closed. ${pasted ? "Paste" : "Pick"} it again to send one.` }, "no picture"),
     button({ label: `Remove ${label}`, icon: "close", class: "chip-remove" }, remove));
 }
 
@@ -65,5 +66,5 @@ export function forShim({ capture }) {
  * @returns {Chip[]}
  */
 export function patched(chips, pick, patch, thumb) {
-  return chips.map((chip) => (pick && chip.capture.pick === pick ? { ...chip, capture: { ...chip.capture, ...patch, pick }, thumb: thumb || chip.thumb } : chip));
+  return chips.map((chip) => (pick && chip.capture.pick === pick ? { ...chip, capture: { ...chip.capture, ...patch, pick }, thumb: thumb || chip.thumb, ...(chip.lost && { lost: !patch.screenshotDataUrl }) } : chip));
 }

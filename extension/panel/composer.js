@@ -17,6 +17,7 @@ import { pastedCapture, picturesOf } from "./images.js";
  * @property {(choice: {provider: string, model: string}) => void} chooseModel
  * @property {(effort: string) => void} chooseEffort
  * @property {(on: boolean) => void} setAutoCommit
+ * @property {(on: boolean) => void} setScreenshots
  * @property {(on: boolean) => void} setDetails
  * @property {() => void} preview
  * @property {() => void} pick
@@ -35,6 +36,7 @@ import { pastedCapture, picturesOf } from "./images.js";
  * @property {string} model
  * @property {string} effort
  * @property {boolean} autoCommit
+ * @property {boolean} screenshots
  * @property {boolean} details
  */
 
@@ -64,6 +66,7 @@ export class Composer {
     this.why = el("p", { id: `why-${id}`, class: "why", hidden: true });
     this.sendButton = button({ label: "Send", icon: "send", class: "button primary icon send", data: { sw: "send" } }, () => this.submit());
     this.autoCommit = el("input", { type: "checkbox", data: { sw: "auto-commit" }, on: { change: () => writer.setAutoCommit(this.autoCommit.checked) } });
+    this.screenshots = el("input", { type: "checkbox", data: { sw: "screenshots" }, on: { change: () => writer.setScreenshots(this.screenshots.checked) } });
     this.details = el("input", { type: "checkbox", data: { sw: "details" }, on: { change: () => writer.setDetails(this.details.checked) } });
     this.menu = el("div", { class: "menu", id: `menu-${id}`, hidden: true });
     this.menuButton = button({ label: "Options", icon: "plus", class: "button quiet icon", "aria-expanded": "false", "aria-controls": `menu-${id}`, data: { sw: "options" } }, () => this.#toggleMenu());
@@ -104,7 +107,7 @@ export class Composer {
 
   /** @param {Surroundings} around */
   show(around) {
-    const { running, blocked, why, armed, providers, provider, model, effort, autoCommit, details } = around;
+    const { running, blocked, why, armed, providers, provider, model, effort, autoCommit, screenshots, details } = around;
     this.#blocked = blocked;
     this.why.textContent = why;
     this.pickButton.setAttribute("aria-pressed", String(armed));
@@ -113,6 +116,7 @@ export class Composer {
     this.sendButton.setAttribute("aria-label", running ? "Queue" : "Send");
     this.#showModels(providers, provider, model, effort);
     this.autoCommit.checked = autoCommit;
+    this.screenshots.checked = screenshots;
     this.details.checked = details;
     this.#update();
   }
@@ -146,6 +150,7 @@ export class Composer {
     const { writer } = this;
     fill(this.menu,
       el("label", { class: "menu-item" }, this.autoCommit, el("span", null, el("span", null, "Commit each run"), " ", el("span", { class: "muted" }, "Only its own lines, as a commit of its own"))),
+      el("label", { class: "menu-item" }, this.screenshots, el("span", null, el("span", null, "Screenshots"), " ", el("span", { class: "muted" }, "A picture goes along with each pick"))),
       el("label", { class: "menu-item" }, this.details, el("span", null, el("span", null, "Details"), " ", el("span", { class: "muted" }, "Show the agent's raw calls"))),
       button({ label: "What the agent receives", icon: "eye", text: true, class: "menu-item", data: { sw: "preview" } }, () => {
         this.#toggleMenu(false);

@@ -23,7 +23,9 @@ export async function pastedCapture(file) {
   try {
     const { canvas, width, height } = drawn(bitmap, edge.sent);
     const [png, webp] = await Promise.all(["image/png", "image/webp"].map((type) => canvas.convertToBlob({ type, quality: 0.9 })));
-    const thumb = await drawn(bitmap, edge.thumb).canvas.convertToBlob({ type: "image/webp", quality: 0.8 });
+    // The square that it begins with: all of a bar would be too small to tell.
+    const side = Math.min(bitmap.width, bitmap.height);
+    const thumb = await drawn(bitmap, edge.thumb, { width: side, height: side }).canvas.convertToBlob({ type: "image/webp", quality: 0.8 });
     return {
       capture: { tag: "img", pasted: true, screenshotDataUrl: await dataUrl(webp.type === "image/webp" && webp.size < png.size ? webp : png), screenshotW: width, screenshotH: height },
       thumb: await dataUrl(thumb),
@@ -33,15 +35,15 @@ export async function pastedCapture(file) {
   }
 }
 
-/** @param {ImageBitmap} bitmap @param {number} most of the longer edge */
-function drawn(bitmap, most) {
-  const scale = Math.min(1, most / Math.max(bitmap.width, bitmap.height));
-  const width = Math.max(1, Math.round(bitmap.width * scale));
-  const height = Math.max(1, Math.round(bitmap.height * scale));
+/** @param {ImageBitmap} bitmap @param {number} most of the longer edge @param {{width: number, height: number}} [part] of it, from its corner */
+function drawn(bitmap, most, part = bitmap) {
+  const scale = Math.min(1, most / Math.max(part.width, part.height));
+  const width = Math.max(1, Math.round(part.width * scale));
+  const height = Math.max(1, Math.round(part.height * scale));
   const canvas = new OffscreenCanvas(width, height);
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.imageSmoothingQuality = "high";
-  context.drawImage(bitmap, 0, 0, width, height);
+  context.drawImage(bitmap, 0, 0, part.width, part.height, 0, 0, width, height);
   return { canvas, width, height };
 }
 

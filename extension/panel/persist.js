@@ -14,23 +14,30 @@
  * @property {Message[]} queue
  * @property {string} draft
  * @property {Chip[]} chips
+ * @property {Sent | null} sent
  * @property {string[]} recall what the user sent, oldest first
  */
+/** What the last message went with: for Retry, and to be sent again. @typedef {{key: number, chips: Chip[]}} Sent */
 
 /** In characters of JSON: a tab's chat, its pictures. The area holds 10 MB for all tabs. */
-const room = { chat: 500_000, pictures: 1_500_000 };
+const room = { chat: 500_000, pictures: 3_000_000 };
 
 /** @param {number} tabId */
 const key = (tabId) => `panel:${tabId}`;
+/** The captures, which are large and change seldom. @param {number} tabId */
+const capturesKey = (tabId) => `captures:${tabId}`;
+/** The lists that were written last, by tab. @type {Map<number, unknown[]>} */
+const written = new Map();
 
 /**
  * @param {number} tabId
  * @returns {Promise<Kept | null>}
  */
 export async function recover(tabId) {
-  const stored = await chrome.storage.session.get(key(tabId));
-  const kept = /** @type {Kept | undefined} */ (stored[key(tabId)]);
-  return kept && typeof kept.origin === "string" && Array.isArray(kept.chat?.items) ? kept : null;
+  /** @type {Record<string, any>} */
+  const stored = await chrome.storage.session.get([key(tabId), capturesKey(tabId)]);
+  const kept = /** @type {Kept} */ (Object.assign({ chips: [], queue: [], sent: null }, stored[capturesKey(tabId)], stored[key(tabId)]));
+  return typeof kept.origin === "string" && Array.isArray(kept.chat?.items) ? kept : null;
 }
 
 /**
@@ -38,18 +45,31 @@ export async function recover(tabId) {
  * @param {Kept} kept
  */
 export async function keep(tabId, kept) {
-  const small = { ...kept, chat: trimmed(kept.chat, room.chat), chips: lean(kept.chips), queue: kept.queue.map((m) => ({ ...m, chips: lean(m.chips) })) };
-  try {
-    await chrome.storage.session.set({ [key(tabId)]: small });
-  } catch {
-    // Full: what was said last matters most.
-    await chrome.storage.session.set({ [key(tabId)]: { ...small, chat: trimmed(kept.chat, room.chat / 10), chips: [], queue: small.queue.map((m) => ({ ...m, chips: [] })) } }).catch(() => {});
+  const { chat, chips, queue, sent, ...rest } = kept;
+  const lists = [chips, queue, sent];
+  const same = written.get(tabId)?.every((list, i) => list === lists[i]) ?? false;
+  // When the area is full: pictures go first, then what was said long ago.
+  for (const [pictures, said] of [[1, 1], [0.25, 1], [0, 1], [0, 0.1]]) {
+    /** @type {Record<string, unknown>} */
+    const items = { [key(tabId)]: { ...rest, chat: trimmed(chat, room.chat * said) } };
+    if (!same || pictures < 1) {
+      const left = { pictures: room.pictures * pictures };
+      items[capturesKey(tabId)] = { chips: lean(chips, left), queue: queue.map((m) => ({ ...m, chips: lean(m.chips, left) })), sent: sent && { ...sent, chips: lean(sent.chips, left) } };
+    }
+    try {
+      await chrome.storage.session.set(items);
+      written.set(tabId, lists);
+      return;
+    } catch {
+      // The next try is smaller.
+    }
   }
 }
 
 /** @param {number} tabId */
 export async function forget(tabId) {
-  await chrome.storage.session.remove(key(tabId));
+  written.delete(tabId);
+  await chrome.storage.session.remove([key(tabId), capturesKey(tabId)]);
 }
 
 /**
@@ -93,9 +113,15 @@ function size(item) {
 /**
  * Chips without the pictures that do not fit.
  * @param {Chip[]} chips
+ * @param {{pictures: number}} left in characters
  * @returns {Chip[]}
  */
-function lean(chips) {
-  let left = room.pictures;
-  return chips.filter((chip) => (left -= JSON.stringify(chip).length) >= 0);
+export function lean(chips, left) {
+  return chips.map((chip) => {
+    const { screenshotDataUrl, ...rest } = chip.capture;
+    const size = typeof screenshotDataUrl === "string" ? screenshotDataUrl.length : 0;
+    if (size > left.pictures) return { ...chip, capture: rest, lost: true };
+    left.pictures -= size;
+    return chip;
+  });
 }

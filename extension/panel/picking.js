@@ -78,6 +78,17 @@ export class Picking {
   }
 
   /**
+   * Waits until all is known of these that will be, but no longer than that.
+   * @param {import("./chips.js").Chip[]} chips
+   * @param {number} most in ms
+   */
+  async settled(chips, most) {
+    const names = chips.filter(({ capture }) => capture.pick && !capture.screenshotDataUrl).map(({ capture }) => String(capture.pick));
+    if (names.length === 0) return;
+    await Promise.race([send({ type: "sw-picks-settled", names }).catch(() => {}), new Promise((resolve) => setTimeout(resolve, most))]);
+  }
+
+  /**
    * Outlines an element in the page; null: none.
    * @param {import("./elements.js").Target | null} target
    * @param {boolean} [reveal] the page is scrolled to it

@@ -173,6 +173,21 @@ export function undone(chat, runId, undo) {
 }
 
 /**
+ * What was found out later about a pick that had been sent.
+ * @param {Chat} chat
+ * @param {string} pick
+ * @param {{thumb: string, names: string[]}} found thumb: "" for none
+ * @returns {Chat}
+ */
+export function found(chat, pick, { thumb, names }) {
+  const at = chat.items.findLastIndex((item) => item.kind === "user" && item.chips.some((chip) => chip.pick === pick));
+  const item = chat.items[at];
+  if (pick === "" || item?.kind !== "user") return chat;
+  const chips = item.chips.map((chip) => (chip.pick === pick ? { ...chip, thumb: thumb || chip.thumb, names: [...chip.names, ...names] } : chip));
+  return { ...chat, items: chat.items.with(at, { ...item, chips }) };
+}
+
+/**
  * @param {Chat} chat
  * @param {WireEvent} event
  * @returns {Chat}

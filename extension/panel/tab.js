@@ -13,7 +13,7 @@ import { chipView, forShim, patched } from "./chips.js";
 import { Composer, RunBar } from "./composer.js";
 import { Connection, judge } from "./connection.js";
 import { editorAddress } from "./editor.js";
-import { elementLink, targetOf } from "./elements.js";
+import { elementLink, namesOf, targetOf } from "./elements.js";
 import { lastWords } from "./ended.js";
 import { Follow } from "./follow.js";
 import { HistoryView } from "./history.js";
@@ -23,7 +23,7 @@ import { Picking } from "./picking.js";
 import { showPreview } from "./preview.js";
 import { showQueue } from "./queue.js";
 import { stateCard } from "./states.js";
-import { ask, begun, divide, emptyChat, fail, receive, stopping, undone } from "./store.js";
+import { ask, begun, divide, emptyChat, fail, found, receive, stopping, undone } from "./store.js";
 import { plain, sentence } from "./steps.js";
 import { Transcript } from "./transcript.js";
 
@@ -34,8 +34,8 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("./store.js").Chat} Chat */
 /** @typedef {import("./queue.js").Message} Message */
 
-/** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands. */
-const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000 };
+/** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands; how long a message waits for what is still found out about its picks. */
+const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000, findings: 1_500 };
 /** So many sent messages can be recalled. */
 const mostRecall = 50;
 
@@ -46,8 +46,8 @@ export class TabView {
   queue = [];
   /** @type {string[]} */
   recall = [];
-  /** @type {Message | null} what was sent last, with its captures */
-  lastSent = null;
+  /** @type {import("./persist.js").Sent | null} */
+  sent = null;
   origin = "";
   url = "";
   title = "";
@@ -115,6 +115,7 @@ export class TabView {
       chooseModel: ({ provider, model }) => this.chooseModel(provider, model),
       chooseEffort: (effort) => void this.set({ effort }),
       setAutoCommit: (autoCommit) => void this.set({ autoCommit }),
+      setScreenshots: (screenshots) => void this.set({ screenshots }),
       setDetails: (on) => {
         this.details = on;
         this.draw();
@@ -126,10 +127,7 @@ export class TabView {
     });
     this.picking = new Picking(tabId, {
       add: (capture) => this.composer.addCapture(capture, ""),
-      more: (pick, patch, thumb) => {
-        this.composer.patchCapture(pick, patch, thumb);
-        this.queue = this.queue.map((message) => ({ ...message, chips: patched(message.chips, pick, patch, thumb) }));
-      },
+      more: (pick, patch, thumb) => this.learn(pick, patch, thumb),
       chips: () => this.composer.draft.chips.length,
       changed: () => this.draw(),
       announce: (text) => this.announce(text),
@@ -186,6 +184,7 @@ export class TabView {
     if (kept?.origin === origin && !moved) {
       this.chat = kept.chat;
       this.queue = kept.queue;
+      this.sent = kept.sent;
       this.recall = kept.recall;
       this.#nextMessage = Math.max(0, ...this.queue.map((m) => m.id)) + 1;
       this.queueHeld = this.queue.length > 0 && !this.chat.run;
@@ -199,6 +198,7 @@ export class TabView {
   reset() {
     this.chat = emptyChat();
     this.queue = [];
+    this.sent = null;
     this.recall = [];
     this.busy = null;
     this.queueHeld = false;
@@ -268,7 +268,24 @@ export class TabView {
     void this.run(message);
   }
 
-  /** @param {Message} message @returns {import("../lib/shim.js").DesignBody} */
+  /** What became known of a pick, wherever that is by now. @param {string} pick @param {import("./chips.js").Capture} patch @param {string} thumb */
+  learn(pick, patch, thumb) {
+    this.composer.patchCapture(pick, patch, thumb);
+    /** @template {{chips: Chip[]}} T @param {T} one @returns {T} */
+    const better = (one) => (one.chips.some((chip) => chip.capture.pick === pick) ? { ...one, chips: patched(one.chips, pick, patch, thumb) } : one);
+    this.queue = this.queue.map(better);
+    this.sent &&= better(this.sent);
+    this.chat = found(this.chat, pick, { thumb, names: namesOf(patch) });
+    this.keepSoon();
+    this.draw();
+  }
+
+  /** What a message of the chat went with. @param {import("./store.js").UserItem} item @returns {Chip[]} */
+  chipsOf(item) {
+    return this.sent?.key === item.key ? this.sent.chips : [];
+  }
+
+  /** @param {{text: string, chips: Chip[]}} message @returns {import("../lib/shim.js").DesignBody} */
   body({ text, chips }) {
     const site = this.site();
     const provider = this.providerId();
@@ -288,11 +305,18 @@ export class TabView {
     if (!shim) return;
     if (this.chat.session && this.chat.session.provider !== this.providerId()) this.chat = divide(this.chat, `Now with ${this.provider()?.label ?? this.providerId()}`);
     const body = this.body(message);
-    this.lastSent = message;
     this.queueHeld = false;
     this.chat = ask(this.chat, { text: message.text, chips: message.chips.map(chipView), provider: this.providerId(), now: Date.now() });
+    const sent = { key: this.chat.next - 1, chips: message.chips };
+    this.sent = sent;
     this.announce("Run started");
-    await this.take((options) => shim.design(body, options));
+    const settled = this.picking.settled(sent.chips, times.findings);
+    const now = () => (this.sent?.key === sent.key ? this.sent : sent).chips.map(forShim);
+    await this.take(async function* (options) {
+      await settled;
+      options.signal?.throwIfAborted();
+      yield* shim.design({ ...body, elements: now() }, options);
+    });
   }
 
   /** Follows the run that was going on when the panel was last seen. */
@@ -420,15 +444,14 @@ export class TabView {
   retry() {
     const asked = this.chat.items.findLast((item) => item.kind === "user");
     if (!asked || this.chat.run || this.blocked()) return this.announce(this.blocked(), true);
-    const chips = this.lastSent?.text === asked.text ? this.lastSent.chips : [];
-    this.send(asked.text, chips);
+    this.send(asked.text, this.chipsOf(asked));
   }
 
   /** The message that was refused waits until the repository is free. @param {import("./store.js").Busy | null} busy */
   async queueLast(busy) {
     const asked = this.chat.items.findLast((item) => item.kind === "user");
     if (!asked || !busy) return;
-    const chips = this.lastSent?.text === asked.text ? this.lastSent.chips : [];
+    const chips = this.chipsOf(asked);
     // It goes from the chat into the queue, and comes back when it is sent.
     this.chat = { ...this.chat, items: this.chat.items.filter((item) => item.key < asked.key), outcome: "" };
     this.queue = [{ id: this.#nextMessage++, text: asked.text, chips }, ...this.queue];
@@ -511,6 +534,7 @@ export class TabView {
   resume(session, replay) {
     if (this.chat.run) return this.announce("A run is going on. Stop it first, or wait.", true);
     this.chat = { ...divide({ ...replay, run: null }, `Continues: ${oneLine(session.title, 60)}`), session: { id: session.id, provider: session.provider } };
+    this.sent = null; // of the chat before
     if (session.provider !== this.providerId()) void this.set({ provider: session.provider, model: "" });
     this.toggleHistory();
     this.follow.toEnd();
@@ -544,7 +568,7 @@ export class TabView {
     const { draft } = this.composer;
     if (!shim) return this.announce(this.blocked(), true);
     const prompt = draft.text.trim() || "(your message)";
-    void showPreview(this.node, shim.preview(this.body({ id: 0, text: prompt, chips: draft.chips })), (text) => void this.copy(text));
+    void showPreview(this.node, shim.preview(this.body({ text: prompt, chips: draft.chips })), (text) => void this.copy(text));
   }
 
   openSettings() {
@@ -593,7 +617,7 @@ export class TabView {
       redo: (runId, by) => void this.redo(runId, by),
       retry: () => this.retry(),
       goOn: () => this.send("Continue.", []),
-      editAgain: (item) => this.composer.edit(item.text, this.lastSent?.text === item.text ? this.lastSent.chips : []),
+      editAgain: (item) => this.composer.edit(item.text, this.chipsOf(item)),
       queueLast: () => void this.queueLast(this.chat.items.findLast((item) => item.kind === "error")?.busy ?? null),
       openBusy: (item) => void this.openBusy(item),
       checkAgain: () => void this.connection.ask({ refresh: true }),
@@ -626,13 +650,13 @@ export class TabView {
   drawNow() {
     this.drawHead();
     this.drawState();
-    if (this.transcript.show(this.chat, this.details, () => this.follow.grown())) this.draw();
+    if (this.transcript.show(this.chat, this.details)) this.draw();
     this.drawRun();
     const { meta } = this.connection;
     const site = this.site();
     this.composer.show({
       running: this.chat.run !== null || this.busy !== null, blocked: this.blocked(), why: this.state().kind === "ready" ? this.blocked() : "", armed: this.picking.armed, providers: meta?.providers ?? [], provider: this.providerId(),
-      model: site?.model ?? "", effort: site?.effort ?? "", autoCommit: site?.autoCommit !== false, details: this.details,
+      model: site?.model ?? "", effort: site?.effort ?? "", autoCommit: site?.autoCommit !== false, screenshots: site?.screenshots !== false, details: this.details,
     });
     if (this.once("queue", [this.queue.map((m) => m.id), this.waitsFor()])) {
       showQueue(this.queueNode, this.queue, this.waitsFor(), {
@@ -800,7 +824,7 @@ export class TabView {
     this.#keeping = undefined;
     if (!this.#ready || !this.origin) return;
     const { text, chips } = this.composer.draft;
-    void keep(this.tabId, { origin: this.origin, chat: this.chat, queue: this.queue, draft: text, chips, recall: this.recall });
+    void keep(this.tabId, { origin: this.origin, chat: this.chat, queue: this.queue, draft: text, chips, sent: this.sent, recall: this.recall });
   }
 
   /** The tab is gone; its run goes on. */
