@@ -2,8 +2,9 @@
 // it survives the panel, a reload of the tab and a restart of the worker, and
 // ends with the browser. Nothing of it is a secret; tokens are in the settings.
 
+import { sizeOf } from "./store.js";
+
 /** @typedef {import("./store.js").Chat} Chat */
-/** @typedef {import("./store.js").Item} Item */
 /** @typedef {import("./chips.js").Chip} Chip */
 /** @typedef {import("./queue.js").Message} Message */
 
@@ -95,19 +96,8 @@ export async function tabOfRun(runId) {
 export function trimmed(chat, most) {
   let left = most;
   let from = chat.items.length;
-  while (from > 0 && (left -= size(chat.items[from - 1])) >= 0) from--;
+  while (from > 0 && (left -= sizeOf(chat.items[from - 1])) >= 0) from--;
   return from === 0 ? chat : { ...chat, items: chat.items.slice(from) };
-}
-
-/** @param {Item} item */
-function size(item) {
-  switch (item.kind) {
-    case "text": case "thinking": return item.text.length + 80;
-    case "steps": return item.steps.reduce((sum, step) => sum + step.detail.length + (step.result?.text.length ?? 0) + 150, 80);
-    case "change": return item.files.reduce((sum, file) => sum + file.path.length + 120, 300);
-    case "user": return item.text.length + item.chips.reduce((sum, chip) => sum + chip.thumb.length + 200, 80);
-    default: return 600;
-  }
 }
 
 /**

@@ -650,7 +650,7 @@ export class TabView {
   drawNow() {
     this.drawHead();
     this.drawState();
-    if (this.transcript.show(this.chat, this.details)) this.draw();
+    if (this.transcript.show(this.chat, this.details, () => this.follow.grown())) this.draw();
     this.drawRun();
     const { meta } = this.connection;
     const site = this.site();
