@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -87,9 +88,10 @@ type File struct {
 	Added   int    `json:"added"`   // lines
 	Removed int    `json:"removed"` // lines
 	Binary  bool   `json:"binary"`
-	Large   bool   `json:"large,omitempty"` // known by size and time only: reported, never committed
-	Yours   bool   `json:"yours,omitempty"` // the user's own edit during the run: left out of commit and undo
-	Held    bool   `json:"held,omitempty"`  // the user's uncommitted work, which the run moved here: left out of the commit, undone as usual
+	Large   bool   `json:"large,omitempty"`   // known by size and time only: reported, never committed
+	Yours   bool   `json:"yours,omitempty"`   // the user's own edit during the run: left out of commit and undo
+	Held    bool   `json:"held,omitempty"`    // the user's uncommitted work, which the run moved here: left out of the commit, undone as usual
+	LeftOut bool   `json:"leftOut,omitempty"` // not in the run's commit; only told where that holds other runs, too
 }
 
 // Change is before → after.
@@ -132,6 +134,64 @@ type CommitResult struct {
 	HooksSkipped bool
 	LeftOut      []string // paths of the change that are not in the commit
 	Notes        []Note
+}
+
+// RunChange is the change of one run among several.
+type RunChange struct {
+	ID     string
+	Change *Change
+}
+
+// HeadMoved tells whether HEAD moved between the snapshots.
+func (c *Change) HeadMoved() bool { return c.Before.Head != c.After.Head }
+
+// CommitRunsRequest is one commit of the changes of several runs.
+type CommitRunsRequest struct {
+	RunID   string                    // of the commit itself, which is none of these runs
+	Runs    []RunChange               // oldest first, at least one; none whose HeadMoved
+	Message func(ids []string) string // of a commit that holds these runs, oldest first
+	AsUser  bool
+	Verify  bool
+	Record  func(Intent) error
+}
+
+// CommitRunsResult is such a commit.
+type CommitRunsResult struct {
+	CommitResult
+	Runs []HeldRun // those of whose change something is in it, oldest first
+}
+
+// HeldRun is a run that a commit of several holds.
+type HeldRun struct {
+	ID      string   `json:"id"`
+	LeftOut [][]byte `json:"leftOut,omitempty"` // paths of its change that are not in the commit; raw bytes
+}
+
+// Mark marks in the change of the run what is not in the commit.
+func (h HeldRun) Mark(files []File) {
+	for i := range files {
+		files[i].LeftOut = slices.ContainsFunc(h.LeftOut, func(path []byte) bool { return string(path) == files[i].Path })
+	}
+}
+
+// SquashRequest makes several commits one.
+type SquashRequest struct {
+	RunID   string    // of the squash itself
+	Commits []string  // full ids, in any order
+	Runs    []HeldRun // the runs that made them
+	Message string
+	AsUser  bool
+	Verify  bool
+	Record  func(Intent) error
+}
+
+// SquashResult is the commit that took their place.
+type SquashResult struct {
+	SHA          string
+	Short        string
+	Count        int // files in it
+	HooksSkipped bool
+	Replaced     []string // full ids of the commits it stands for, oldest first
 }
 
 // Refusal is a commit (or undo) that was not made, in words for the user. The
@@ -183,6 +243,7 @@ type Recovery struct {
 	Short        string // abbreviated, for people
 	Count        int    // files in that commit
 	HooksSkipped bool
+	Runs         []HeldRun // that the commit holds, where those are others than the one that made it
 	Notes        []Note
 	Change       *Change // of a finished undo: what it did, itself undoable
 }

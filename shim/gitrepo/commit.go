@@ -38,8 +38,9 @@ type commitIntent struct {
 	Index map[string]indexChange `json:"index,omitempty"` // keys are raw bytes, see rawKeys
 
 	// For whoever is told of the commit.
-	Count        int  `json:"count,omitempty"`
-	HooksSkipped bool `json:"hooksSkipped,omitempty"`
+	Count        int       `json:"count,omitempty"`
+	HooksSkipped bool      `json:"hooksSkipped,omitempty"`
+	Runs         []HeldRun `json:"runs,omitempty"` // that the commit holds; none = the one that makes it
 }
 
 // Commit makes one commit of exactly the run's change on top of HEAD. The
@@ -58,8 +59,18 @@ func (r *Repo) Commit(ctx context.Context, req CommitRequest) (*CommitResult, er
 
 // commit is Commit, limited to some paths of the change (nil = all).
 func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bool) (*CommitResult, error) {
-	c := &committer{r: r, req: req, only: only}
-	c.message = strings.ReplaceAll(req.Message, "\x00", "") // commit-tree refuses NUL
+	c, err := r.committer(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	c.only = only
+	return c.commit(ctx)
+}
+
+// committer returns one that has done nothing yet.
+func (r *Repo) committer(ctx context.Context, req CommitRequest) (*committer, error) {
+	c := &committer{r: r, req: req}
+	c.message = withoutNUL(req.Message)
 	if req.Record == nil {
 		c.req.Record = func(Intent) error { return nil }
 	}
@@ -67,18 +78,26 @@ func (r *Repo) commit(ctx context.Context, req CommitRequest, only map[string]bo
 	if c.lock, err = r.lockFor(req.RunID); err != nil {
 		return nil, err
 	}
-	if state, detail := r.operation(ctx); state != "" && state != "locked" {
-		return nil, inOperation(detail)
-	}
 	c.settings = sync.OnceValues(func() (settings, error) { return r.commitSettings(context.WithoutCancel(ctx)) })
 	go c.settings() // asked for while we compute
-	if err := c.record("lock", commitIntent{Head: req.Change.Before.Head}); err != nil {
+	return c, nil
+}
+
+// withoutNUL is a message that commit-tree takes.
+func withoutNUL(message string) string { return strings.ReplaceAll(message, "\x00", "") }
+
+// commit is the whole of a commit, from what the hooks say to the index.
+func (c *committer) commit(ctx context.Context) (*CommitResult, error) {
+	if state, detail := c.r.operation(ctx); state != "" && state != "locked" {
+		return nil, inOperation(detail)
+	}
+	if err := c.record("lock", commitIntent{Head: c.req.Change.Before.Head}); err != nil {
 		return nil, err
 	}
 	defer c.lock.release()
 	for range recomputes {
-		verified := ""
-		if req.Verify {
+		verified, err := "", error(nil)
+		if c.req.Verify {
 			if verified, err = c.verify(ctx); err != nil {
 				return nil, err
 			}
@@ -99,6 +118,7 @@ type committer struct {
 	r       *Repo
 	req     CommitRequest
 	only    map[string]bool // the paths that may be committed, nil = all
+	several *several        // the runs whose changes are committed, nil = the one of req
 	lock    *indexLock
 	message string // as the commit-msg hook left it
 
@@ -255,6 +275,9 @@ func (c *committer) refusedRef(err error) error {
 // goes into the commit. The facts are gathered beside the look at HEAD, for a
 // HEAD that has not moved; if it has, once more.
 func (c *committer) plan(ctx context.Context) (*plan, []Note, error) {
+	if c.several != nil {
+		return c.planSeveral(ctx)
+	}
 	change := c.req.Change
 	var head headState
 	var f facts
@@ -452,24 +475,36 @@ func lastLines(text string, n int) string {
 // moved, nothing is an error any more: the commit stands.
 func (c *committer) land(ctx context.Context, p *plan, result *CommitResult) error {
 	intent := commitIntent{Head: p.head, New: result.SHA, Index: rawKeys(p.index), Count: result.Count, HooksSkipped: result.HooksSkipped}
-	if err := c.record("ref", intent); err != nil {
+	if c.several != nil {
+		intent.Runs = c.several.held
+	}
+	if err := c.moveRef(ctx, intent); err != nil {
 		return err
 	}
-	atStep("recorded")
-	old := p.head.Commit
-	if old == "" {
-		old = zeroID(result.SHA)
-	}
-	subject, _, _ := strings.Cut(c.message, "\n")
-	reflog := "slide-write: " + strings.TrimPrefix(subject, "slide-write: ")
-	if _, err := c.r.git(ctx, call{}, "update-ref", "-m", reflog, "HEAD", result.SHA, old); err != nil {
-		return err
-	}
-	atStep("ref moved")
 	if err := c.r.finishIndex(ctx, c.lock, commitIntent{Head: p.head, New: result.SHA, Index: p.index}); err != nil {
 		result.Notes = append(result.Notes, Note{Code: "index_stale",
 			Message: "the commit is made, but the index could not be updated: " + err.Error() + "; `git reset -q` brings it up to date (and unstages)"})
 	}
+	return nil
+}
+
+// moveRef makes the commit that an intent names the one that HEAD is at, if HEAD
+// is where the intent says.
+func (c *committer) moveRef(ctx context.Context, in commitIntent) error {
+	if err := c.record("ref", in); err != nil {
+		return err
+	}
+	atStep("recorded")
+	old := in.Head.Commit
+	if old == "" {
+		old = zeroID(in.New)
+	}
+	subject, _, _ := strings.Cut(c.message, "\n")
+	reflog := "slide-write: " + strings.TrimPrefix(subject, "slide-write: ")
+	if _, err := c.r.git(ctx, call{}, "update-ref", "-m", reflog, "HEAD", in.New, old); err != nil {
+		return err
+	}
+	atStep("ref moved")
 	return nil
 }
 
@@ -493,7 +528,7 @@ func (r *Repo) finishIndex(ctx context.Context, l *indexLock, in commitIntent) e
 func (c *committer) result(p *plan, notes []Note, sha string) *CommitResult {
 	set, err := c.settings()
 	return &CommitResult{
-		SHA: sha, Short: short(sha), Count: len(p.tree),
+		SHA: sha, Short: Short(sha), Count: len(p.tree),
 		HooksSkipped: err == nil && !c.req.Verify && anyHook(set.hooks),
 		LeftOut:      p.leftOut, Notes: notes,
 	}

@@ -140,15 +140,15 @@ func describe(h Head) string {
 	case h.Commit == "":
 		return name + " without a commit"
 	case name == "":
-		return short(h.Commit)
+		return Short(h.Commit)
 	}
-	return name + " " + short(h.Commit)
+	return name + " " + Short(h.Commit)
 }
 
-// short cuts an object id for people. Nine digits are unique in all but the
+// Short cuts an object id for people. Nine digits are unique in all but the
 // largest repositories (10 million objects: one chance in 6,000 that another
 // begins the same), and cost no process.
-func short(id string) string {
+func Short(id string) string {
 	if len(id) > 9 {
 		return id[:9]
 	}
@@ -261,7 +261,7 @@ func movedNotes(before, after Head, commits []move) []Note {
 		var list []string
 		for _, m := range commits {
 			_, subject, _ := strings.Cut(m.why, ": ")
-			list = append(list, short(m.commit)+" "+subject)
+			list = append(list, Short(m.commit)+" "+subject)
 		}
 		notes = append(notes, Note{Code: "agent_committed",
 			Message: "the agent committed itself: " + strings.Join(list, ", ") + "; only the rest is in this commit"})

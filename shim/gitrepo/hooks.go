@@ -87,6 +87,9 @@ func lastHookLines(text string) string {
 // rewritten some, the change becomes before → rewrite (of the run's paths
 // only).
 func (c *committer) takeRewrite(ctx context.Context) (bool, error) {
+	if c.several != nil {
+		return c.several.takeRewrite(ctx, c.r)
+	}
 	change := c.req.Change
 	after, err := c.r.SnapshotAfter(ctx, change.Before)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // commit's request without its Record, or the intent to recover from.
 type killJob struct {
 	Dir     string
-	Kind    string // commit, undo, recover
+	Kind    string // commit, undo, squash, runs, recover
 	At      int    // the step to die at, counted from 1
 	Ledger  string // file that holds the last recorded intent
 	RunID   string
@@ -31,6 +31,8 @@ type killJob struct {
 	Message string
 	Undo    bool // undo: the run was committed
 	Intent  Intent
+	Commits []string    // squash
+	Runs    []RunChange // runs
 }
 
 // killVariable names the job file to the child.
@@ -69,6 +71,10 @@ func TestKillChild(t *testing.T) {
 	case "undo":
 		_, err = repo.Undo(context.Background(), UndoRequest{RunID: job.RunID, Of: "r1", Before: job.Change.Before.Tree, After: job.Change.After.Tree,
 			Files: job.Change.Files, Committed: job.Undo, Message: job.Message, Record: record})
+	case "squash":
+		_, err = repo.Squash(context.Background(), SquashRequest{RunID: job.RunID, Commits: job.Commits, Runs: []HeldRun{{ID: "r1"}, {ID: "r2"}}, Message: job.Message, Record: record})
+	case "runs":
+		_, err = repo.CommitRuns(context.Background(), CommitRunsRequest{RunID: job.RunID, Runs: job.Runs, Message: runsMessage, Record: record})
 	case "recover":
 		_, err = repo.Recover(context.Background(), job.Intent)
 	}

@@ -163,19 +163,11 @@ func inTree(diff map[string]rawEntry, file File) Entry {
 func (p *plan) add(m *merger, f facts, c *Change, file File, agent bool) error {
 	head, idx := inTree(f.fromHead, file), f.index[file.Path]
 	name := "`" + file.Path + "`"
+	if code, why := neverCommitted(file, idx); code != "" {
+		p.leave(file.Path, code, name+why)
+		return nil
+	}
 	switch {
-	case file.Yours:
-		p.leave(file.Path, "yours", name+" was changed by you during the run; commit it yourself")
-		return nil
-	case file.Held:
-		p.leave(file.Path, "held", name+" holds uncommitted work of yours under a new name; commit it yourself")
-		return nil
-	case file.Large:
-		p.leave(file.Path, "large_file", name+" is too large to be committed")
-		return nil
-	case idx.unmerged:
-		p.leave(file.Path, "left_out", name+" has merge conflicts in the index; resolve them and commit it yourself")
-		return nil
 	case head == file.New && head.Absent() && !agent:
 		p.leave(file.Path, "left_out", name+" was not in git, so there is no deletion to commit")
 		return nil
@@ -204,6 +196,22 @@ func (p *plan) add(m *merger, f facts, c *Change, file File, agent bool) error {
 	}
 	p.tree[file.Path], p.old[file.Path] = target, head
 	return p.addIndex(m, file.Path, head, target, idx)
+}
+
+// neverCommitted says why a path is in no commit of ours, whatever HEAD has;
+// code "" = it may be.
+func neverCommitted(file File, idx indexEntry) (code, why string) {
+	switch {
+	case file.Yours:
+		return "yours", " was changed by you during the run; commit it yourself"
+	case file.Held:
+		return "held", " holds uncommitted work of yours under a new name; commit it yourself"
+	case file.Large:
+		return "large_file", " is too large to be committed"
+	case idx.unmerged:
+		return "left_out", " has merge conflicts in the index; resolve them and commit it yourself"
+	}
+	return "", ""
 }
 
 // addIndex carries the committed step head → target over to the user's index

@@ -57,7 +57,7 @@ func (r *Repo) recoverCommit(ctx context.Context, run string, in commitIntent) (
 		lock.release()
 		return Recovery{}, nil
 	}
-	done := Recovery{Finished: true, SHA: in.New, Short: short(in.New), Count: in.Count, HooksSkipped: in.HooksSkipped}
+	done := Recovery{Finished: true, SHA: in.New, Short: Short(in.New), Count: in.Count, HooksSkipped: in.HooksSkipped, Runs: in.Runs}
 	if err := r.recoverIndex(ctx, lock, in); err != nil {
 		return Recovery{}, err
 	}
@@ -92,6 +92,9 @@ func (r *Repo) recoverIndex(ctx context.Context, lock *indexLock, in commitInten
 // that the update was computed for.
 func (r *Repo) redoIndex(ctx context.Context, lock *indexLock, in commitIntent) error {
 	defer lock.release()
+	if len(in.Index) == 0 {
+		return nil
+	}
 	if err := lock.take(ctx); err != nil {
 		return err
 	}

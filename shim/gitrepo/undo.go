@@ -30,8 +30,8 @@ func (r *Repo) Undo(ctx context.Context, req UndoRequest) (*UndoResult, error) {
 	if !runIDPattern.MatchString(req.RunID) {
 		return nil, errors.Newf("run id %.80q cannot be part of a file name", req.RunID)
 	}
-	if err := r.present(ctx, req); err != nil {
-		return nil, err
+	if err := r.Present(ctx, req.Before, req.After, req.Files); err != nil {
+		return nil, errors.Wrapf(err, "run %s", req.Of)
 	}
 	root, err := os.OpenRoot(r.top)
 	if err != nil {
@@ -40,6 +40,7 @@ func (r *Repo) Undo(ctx context.Context, req UndoRequest) (*UndoResult, error) {
 	defer root.Close()
 	u := &undoer{r: r, req: req, root: root, intent: undoIntent{
 		Of: req.Of, Committed: req.Committed, Message: req.Message, AsUser: req.AsUser, Verify: req.Verify,
+		LeftOut: leftOutOf(req.Files),
 	}}
 	if err := u.compute(ctx); err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ type undoIntent struct {
 	Message   string        `json:"message"`
 	AsUser    bool          `json:"asUser"`
 	Verify    bool          `json:"verify"`
-	Commit    *commitIntent `json:"commit,omitempty"` // of the commit under way
+	LeftOut   [][]byte      `json:"leftOut,omitempty"` // paths marked so in the change that is undone; raw bytes
+	Commit    *commitIntent `json:"commit,omitempty"`  // of the commit under way
 }
 
 // undoOp is one path that undo writes or deletes.
@@ -81,10 +83,11 @@ type undoer struct {
 	from   map[string]Entry // the same paths in the snapshot of now
 }
 
-// present tells whether every object that the undo needs is there.
-func (r *Repo) present(ctx context.Context, req UndoRequest) error {
-	ids := []string{req.Before, req.After}
-	for _, f := range req.Files {
+// Present tells by ErrGone that an object of a change, given by its trees and
+// paths, is not in the repository any more. Costs one git process.
+func (r *Repo) Present(ctx context.Context, before, after string, files []File) error {
+	ids := []string{before, after}
+	for _, f := range files {
 		for _, e := range []Entry{f.Old, f.New} {
 			if e.regular() || e.Mode == "120000" {
 				ids = append(ids, e.OID)
@@ -97,7 +100,7 @@ func (r *Repo) present(ctx context.Context, req UndoRequest) error {
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		if line != "tree" && line != "blob" { // "<id> missing"
-			return errors.Wrapf(ErrGone, "run %s", req.Of)
+			return ErrGone
 		}
 	}
 	return nil
@@ -356,11 +359,11 @@ func (u *undoer) after() *Snapshot {
 // holds, no others. What that commit had left out was the user's, and is left
 // out again. The undo's intents hold those of the commit.
 func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, error) {
-	only, err := u.r.committedBy(ctx, u.intent.Of)
+	commit, err := u.r.commitOf(ctx, u.intent.Of)
 	if err != nil {
 		return nil, err
 	}
-	if only == nil {
+	if commit == nil {
 		if lacks, err := u.headLacksIt(ctx); lacks || err != nil {
 			return nil, err
 		}
@@ -368,6 +371,17 @@ func (u *undoer) commit(ctx context.Context, change *Change) (*CommitResult, err
 			Message: "the commit of run " + u.intent.Of + " is not in the history of HEAD",
 			Fix:     "look at `git status` and commit what you want",
 		}
+	}
+	only := map[string]bool{}
+	if commit.shared {
+		for _, f := range change.Files {
+			only[f.Path] = true
+		}
+		for _, path := range u.intent.LeftOut {
+			delete(only, string(path))
+		}
+	} else if only, err = u.r.pathsOf(ctx, commit.id); err != nil {
+		return nil, err
 	}
 	return u.r.commit(ctx, CommitRequest{
 		RunID: u.req.RunID, Change: change, Message: u.intent.Message,
@@ -394,22 +408,30 @@ func (u *undoer) headLacksIt(ctx context.Context) (bool, error) {
 // runTrailer names the run in the message of its commit.
 const runTrailer = "Slide-Write-Run: "
 
-// committedBy returns the paths in the newest commit of HEAD's history that
-// carries the run's trailer, nil if there is none.
-func (r *Repo) committedBy(ctx context.Context, run string) (map[string]bool, error) {
+// runCommit is the commit of a run.
+type runCommit struct {
+	id     string
+	shared bool // it holds other runs, too: what it changed is not what each of them did
+}
+
+// commitOf returns the newest commit of HEAD's history that carries the run's
+// trailer, nil if there is none.
+func (r *Repo) commitOf(ctx context.Context, run string) (*runCommit, error) {
 	if !runIDPattern.MatchString(run) {
 		return nil, errors.Newf("run id %.80q cannot be part of a trailer", run)
 	}
-	out, err := r.git(ctx, call{}, "log", "-1", "--no-show-signature", "--format=%H", "--basic-regexp", "--grep=^"+runTrailer+run+"$", "HEAD", "--")
-	commit := strings.TrimSpace(string(out))
+	out, err := r.git(ctx, call{}, "log", "-1", "--no-show-signature", "--format=%H%n%B", "--basic-regexp", "--grep=^"+runTrailer+run+"$", "HEAD", "--")
+	id, message, _ := strings.Cut(string(out), "\n")
 	var failed *Error
-	if errors.As(err, &failed) || err == nil && commit == "" { // unborn, or none
+	if errors.As(err, &failed) || err == nil && id == "" { // unborn, or none
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	out, err = r.git(ctx, call{}, "diff-tree", "--root", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", "--ignore-submodules=none", commit)
+	return &runCommit{id: id, shared: strings.Count("\n"+message, "\n"+runTrailer) > 1}, err
+}
+
+// pathsOf are the paths that a commit changed.
+func (r *Repo) pathsOf(ctx context.Context, commit string) (map[string]bool, error) {
+	out, err := r.git(ctx, call{}, "diff-tree", "--root", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", "--ignore-submodules=none", commit)
 	if err != nil {
 		return nil, err
 	}
@@ -418,4 +440,29 @@ func (r *Repo) committedBy(ctx context.Context, run string) (map[string]bool, er
 		paths[path] = true
 	}
 	return paths, nil
+}
+
+// MarkLeftOut marks the files of a run's change that its commit does not hold,
+// while that can be told: before the commit becomes one with those of others.
+func (r *Repo) MarkLeftOut(ctx context.Context, run string, files []File) error {
+	commit, err := r.commitOf(ctx, run)
+	if err != nil || commit == nil || commit.shared {
+		return err
+	}
+	paths, err := r.pathsOf(ctx, commit.id)
+	for i := range files {
+		files[i].LeftOut = err == nil && !paths[files[i].Path]
+	}
+	return err
+}
+
+// leftOutOf are the paths of a change that are marked so.
+func leftOutOf(files []File) [][]byte {
+	var paths [][]byte
+	for _, f := range files {
+		if f.LeftOut {
+			paths = append(paths, []byte(f.Path))
+		}
+	}
+	return paths
 }

@@ -152,7 +152,16 @@ func (m *Manager) settle(ctx context.Context, rec state.Record) error {
 		return err
 	}
 	r.update(func(rec *state.Record) { rec.Intent = nil })
+	m.passed(rec)
 	return nil
+}
+
+// passed takes a record out of the ledger that is there only while something is
+// done with other runs.
+func (m *Manager) passed(rec state.Record) {
+	if rec.Kind == state.KindSquash || rec.Kind == state.KindCommit {
+		m.forget(rec.ID)
+	}
 }
 
 // prune lets go of runs that are too old or too many, and of their snapshots.
@@ -200,13 +209,16 @@ func (m *Manager) recoverRun(ctx context.Context, rec state.Record) error {
 		}
 	})
 	r.journal.append(event.Done{})
+	if settled {
+		m.passed(rec)
+	}
 	return nil
 }
 
 // crashed is the error event of an interrupted run.
 func (r *Run) crashed() {
 	e := event.Error{Message: "slidewrite ended in the middle of this run", Code: event.CodeCrashed}
-	if len(filesOf(r.record)) > 0 && r.kind != state.KindUndo {
+	if len(filesOf(r.record)) > 0 && r.kind == state.KindDesign {
 		e.Message += "; what it had changed can be undone"
 		e.Fix = "slidewrite undo " + r.id
 	}
@@ -255,6 +267,10 @@ func (r *Run) recoverIntent(ctx context.Context, repo *gitrepo.Repo) error {
 		}
 		r.journal.append(changeEvent(done.Change))
 	}
+	if len(done.Runs) > 0 { // it is the commit of others
+		r.m.landed(done.Runs, done.SHA)
+		return nil
+	}
 	if done.SHA != "" {
 		r.update(func(rec *state.Record) { rec.SHA = done.SHA })
 		r.journal.append(event.Commit{SHA: done.Short, Count: done.Count, HooksSkipped: done.HooksSkipped})
@@ -271,7 +287,7 @@ func (r *Run) recoverChange(ctx context.Context, repo *gitrepo.Repo) (*gitrepo.C
 	if files := filesOf(r.record); len(files) > 0 {
 		return &gitrepo.Change{Files: files}, nil
 	}
-	if r.kind == state.KindUndo {
+	if r.kind != state.KindDesign {
 		return nil, nil
 	}
 	if len(r.record.Before) == 0 { // the agent had not been asked anything

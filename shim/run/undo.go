@@ -110,7 +110,7 @@ func (m *Manager) forget(id string) {
 	delete(m.active, id)
 	m.mu.Unlock()
 	if err := m.o.Store.Remove(id); err != nil {
-		m.logf("the record of a refused undo could not be removed: %v", err)
+		m.logf("the record of what was no run could not be removed: %v", err)
 	}
 }
 

@@ -140,6 +140,27 @@ func (s *shelf) Undo(_ context.Context, id string) (run.UndoReply, error) {
 	return run.UndoReply{ID: "undo-1", Files: []string{"a.css"}, SHA: "abc1234", Of: id, Prompt: "make it green"}, nil
 }
 
+// those fails where one of the runs is not there, or cannot be undone.
+func (s *shelf) those(ids []string) error {
+	for _, id := range ids {
+		if _, err := s.Undo(context.Background(), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shelf) Squash(_ context.Context, ids []string) (run.SquashReply, error) {
+	return run.SquashReply{SHA: "abc1234", Subject: "make it green", Runs: ids, Replaced: []string{"1", "2"}, Count: 2, HooksSkipped: true}, s.those(ids)
+}
+
+func (s *shelf) Commit(_ context.Context, ids []string) (run.CommitReply, error) {
+	return run.CommitReply{
+		SHA: "abc1234", Subject: "make it green", Runs: ids, Count: 2, Left: []run.LeftRun{}, LeftOut: []string{"b.css"},
+		Notes: []event.Note{{Message: "b.css is yours", Level: event.Warning, Code: "yours"}},
+	}, s.those(ids)
+}
+
 func (s *shelf) Preview(req prompt.Request) run.Preview {
 	o := prompt.BuildOptions{Nonce: "fresh-per-run"}
 	p := run.Preview{Attachments: []run.Attachment{}}

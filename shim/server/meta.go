@@ -14,7 +14,7 @@ import (
 const defaultProvider = "anthropic"
 
 // capabilities are what a client may offer its user beyond a run.
-var capabilities = []string{"runs", "undo", "diff", "preview", "history", "pair"}
+var capabilities = []string{"runs", "undo", "squash", "commit", "diff", "preview", "history", "pair"}
 
 // metaReply is the answer of GET /meta.
 type metaReply struct {

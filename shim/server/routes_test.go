@@ -33,7 +33,7 @@ func TestMeta(t *testing.T) {
 		`"providers":[{"id":"anthropic"},{"id":"openai"}],"defaultProvider":"anthropic","models":[{"id":"opus","label":"Opus"}],"defaultModel":"opus",` +
 		`"geminiModel":"gemini-2.5-flash-image","geminiEnv":true,` +
 		`"git":{"state":"merging","hooks":"skipped","detail":"a merge is going on","fix":"git merge --continue"},` +
-		`"drift":{"unknown":3},"capabilities":["runs","undo","diff","preview","history","pair"]}`
+		`"drift":{"unknown":3},"capabilities":["runs","undo","squash","commit","diff","preview","history","pair"]}`
 	var got map[string]any
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != 200 {
 		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
@@ -182,6 +182,49 @@ func TestUndo(t *testing.T) {
 	wantFault(t, post("bug", ""), 500, "internal")
 	wantFault(t, post("closing", ""), 503, "internal")
 	wantFault(t, post("nope", ""), 404, "not_found")
+}
+
+func TestSquashAndCommit(t *testing.T) {
+	s := start(t, nil)
+	for _, id := range []string{"a", "b"} {
+		s.runs.add(id, event.Done{})
+	}
+	post := func(path, body string) Answer {
+		return Do(t, s.URL, Call{Method: "POST", Path: "/runs/" + path, Header: authorized(), Body: body})
+	}
+	for path, want := range map[string]string{
+		"squash": `{"sha":"abc1234","subject":"make it green","runs":["a","b"],"replaced":["1","2"],"count":2,"hooksSkipped":true}`,
+		"commit": `{"sha":"abc1234","subject":"make it green","runs":["a","b"],"count":2,"hooksSkipped":false,"left":[],"leftOut":["b.css"],"notes":[{"message":"b.css is yours","level":"warning","code":"yours"}]}`,
+	} {
+		if a := post(path, `{"runs":["a","b"],"more":1}`); a.Status != 200 || strings.TrimSpace(a.Body) != want {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+		for body, field := range map[string]string{
+			"": "body", "nonsense": "body", "[]": "body", "null": "body", `{"runs":["a"]}{}`: "body",
+			"{}": "runs", `{"runs":null}`: "runs", `{"runs":"a"}`: "runs", `{"runs":[1]}`: "runs", `{"runs":[]}`: "runs",
+			`{"runs":["a"` + strings.Repeat(`,"a"`, 200) + `]}`: "runs",
+		} {
+			a := post(path, body)
+			wantFault(t, a, 400, "bad_request")
+			if !strings.HasPrefix(a.Fault.Error, field+" ") || !strings.Contains(a.Fault.Fix, `{"runs":`) {
+				t.Errorf("%s %.40s: %s", path, body, a.Body)
+			}
+		}
+		for _, id := range []string{"nope", "../a", "", strings.Repeat("a", 65), "a b"} {
+			wantFault(t, post(path, `{"runs":["a","`+id+`"]}`), 404, "not_found")
+		}
+		s.runs.undo["b"] = &gitrepo.Refusal{Message: "they are pushed", Fix: "leave them"}
+		a := post(path, `{"runs":["a","b"]}`)
+		wantFault(t, a, 409, "conflict")
+		if a.Fault.Error != "they are pushed" || a.Fault.Fix != "leave them" {
+			t.Errorf("%s: %s", path, a.Body)
+		}
+		s.runs.undo["b"] = errors.Wrap(gitrepo.ErrGone, "nothing to commit")
+		wantFault(t, post(path, `{"runs":["b"]}`), 410, "gone")
+		s.runs.undo["b"] = &run.BusyError{RunID: "run-0"}
+		wantFault(t, post(path, `{"runs":["b"]}`), 409, "busy")
+		delete(s.runs.undo, "b")
+	}
 }
 
 func TestStop(t *testing.T) {

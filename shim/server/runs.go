@@ -18,15 +18,19 @@ func (s *server) registerRunsRoutes() {
 // letters, digits and - _; anything else is no run, and reaches no file name.
 func runID(r *http.Request) (string, error) {
 	id := chi.URLParam(r, "id")
-	if id == "" || len(id) > 64 {
+	if !isRunID(id) {
 		return "", run.ErrNotFound
 	}
+	return id, nil
+}
+
+func isRunID(id string) bool {
 	for _, c := range []byte(id) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
-			return "", run.ErrNotFound
+			return false
 		}
 	}
-	return id, nil
+	return id != "" && len(id) <= 64
 }
 
 // runsReply is the answer of GET /runs.

@@ -37,6 +37,8 @@ type Runs interface {
 	List(ctx context.Context) ([]run.Summary, error)
 	Diff(ctx context.Context, id, path string) (run.DiffReply, error)
 	Undo(ctx context.Context, id string) (run.UndoReply, error)
+	Squash(ctx context.Context, ids []string) (run.SquashReply, error)
+	Commit(ctx context.Context, ids []string) (run.CommitReply, error)
 	Preview(req prompt.Request) run.Preview
 }
 
@@ -162,6 +164,7 @@ func New(o Options) http.Handler {
 	s.registerRunsRoutes()
 	s.registerEventsRoutes()
 	s.registerUndoRoutes()
+	s.registerCommitsRoutes()
 	s.registerHistoryRoutes()
 	s.registerPairRoutes()
 	return s

@@ -17,6 +17,10 @@ import (
 const (
 	KindDesign = "design"
 	KindUndo   = "undo"
+	// What is done with runs that have ended is in the ledger only while it goes
+	// on, so that it can be finished if its shim dies.
+	KindSquash = "squash" // makes the commits of several runs one
+	KindCommit = "commit" // commits the changes of several runs
 )
 
 // States of a run.
@@ -56,7 +60,7 @@ type Record struct {
 	SHA       string          `json:"sha,omitempty"`    // of the commit
 	Undone    bool            `json:"undone,omitempty"`
 	UndoOf    string          `json:"undoOf,omitempty"` // the run this one takes back
-	Intent    json.RawMessage `json:"intent,omitempty"` // a commit or undo that has begun
+	Intent    json.RawMessage `json:"intent,omitempty"` // a commit, undo or squash that has begun
 	PID       int             `json:"pid"`              // of the shim; filled in by Put when 0
 }
 
