@@ -1,7 +1,8 @@
 // Runs in: the jsunit page. What a chat costs to draw: counted, not timed, and
 // beside the page, so that nothing is laid out.
 import { equal, match, ok, test } from "./harness.js";
-import { ask, emptyChat, receive } from "../../extension/panel/store.js";
+import { Pages } from "../../extension/panel/history.js";
+import { ask, emptyChat, receive, reduce } from "../../extension/panel/store.js";
 import { Transcript } from "../../extension/panel/transcript.js";
 
 /** @typedef {import("../../extension/panel/store.js").Chat} Chat */
@@ -89,3 +90,46 @@ for (const [name, text, more, rows] of floods) {
     }
   });
 }
+
+test("of many items a window is shown, which goes back and forth", () => {
+  let chat = emptyChat();
+  for (let i = 0; i < 1_200; i++) chat = receive({ ...ask(chat, { text: `word ${i}`, provider: "", now: 0 }) }, { id: 1, event: { type: "done" } });
+  const transcript = new Transcript(desk);
+  const stage = document.createElement("div");
+  stage.append(transcript.node);
+  const shown = () => {
+    while (transcript.show(chat, false));
+    const words = [...transcript.node.children].map((node) => node.querySelector(".bubble-text")?.textContent);
+    return `${words[0]} to ${words.at(-1)}, ${words.length}: ${[...stage.children].filter((node) => node !== transcript.node).map((node) => node.textContent).join(", ")}`;
+  };
+  equal(shown(), "word 900 to word 1199, 300: Show earlier");
+  transcript.earlier.click();
+  equal(shown(), "word 600 to word 1199, 600: Show earlier");
+  transcript.earlier.click();
+  equal(shown(), "word 300 to word 899, 600: Show earlier, Show later");
+  transcript.earlier.click();
+  equal(shown(), "word 0 to word 599, 600: Show later");
+  transcript.later.click();
+  equal(shown(), "word 300 to word 899, 600: Show earlier, Show later");
+  transcript.latest();
+  equal(shown(), "word 900 to word 1199, 300: Show earlier");
+});
+
+test("a session read page by page is what it is read at once", () => {
+  /** @type {any[]} */
+  const events = Array.from({ length: 6 }, (_, i) => [{ type: "user", text: `Do ${i}` }, ...work(3), { type: "change", files: [], added: i, removed: 0 }, { type: "commit", sha: `${i}`, count: 1 }]).flat();
+  const whole = events.reduce(reduce, emptyChat());
+  const plain = (/** @type {Chat} */ chat) => JSON.stringify(chat.items.map(({ key: _, ...item }) => item));
+  for (const size of [1, 7, 50, 1_000]) {
+    const pages = new Pages();
+    let chat = emptyChat();
+    for (let end = events.length; end > 0; end -= size) {
+      const before = chat;
+      chat = pages.prepend(events.slice(Math.max(0, end - size), end));
+      const kept = before.items.slice(before.items.findIndex((item) => item.kind === "user"));
+      if (kept.length > 1) ok(kept.every((item, i) => chat.items.at(i - kept.length) === item), "what follows a message stays as it is");
+    }
+    equal(plain(chat), plain(whole), `pages of ${size}`);
+    equal(chat.items.every((item, i) => item.key === i - chat.items.length), true, "keys count from the end");
+  }
+});

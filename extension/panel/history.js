@@ -55,7 +55,7 @@ export class HistoryView {
     } } }, this.bar, this.body);
   }
 
-  /** Shows the list, as it is now. */
+  /** Shows what was shown before; of the list, what it is now. */
   open() {
     this.#provider ||= this.options.provider();
     const known = this.options.meta()?.providers.filter((p) => p.enabled) ?? [];
@@ -127,10 +127,8 @@ export class HistoryView {
     const provider = this.#provider;
     const { shim: door, desk, resume } = this.options;
     const title = session.title || session.firstPrompt || "Without a title";
-    /** @type {Chat} */
+    const pages = new Pages();
     let chat = emptyChat();
-    /** @type {import("../lib/events.js").WireEvent[]} */
-    let events = [];
     let before = "";
     let loading = false;
     const transcript = new Transcript({ ...desk, retry() {}, goOn() {}, editAgain() {}, checkAgain() {}, queueLast() {} }, { readOnly: true });
@@ -150,20 +148,17 @@ export class HistoryView {
       try {
         const got = await shim.session(provider, session.id, { limit: page.events, before: before || undefined });
         if (turn !== this.#turn) return;
-        const first = !box.isConnected;
-        const toBottom = box.scrollHeight - box.scrollTop;
-        events = [...got.events, ...events];
+        chat = pages.prepend(got.events);
         before = got.before;
-        chat = events.reduce(reduce, emptyChat());
         earlier.hidden = before === "";
         resumeButton.disabled = false;
-        if (first) {
+        if (!box.isConnected) {
           fill(this.body, box);
           const follow = new Follow(box, () => {});
-          transcript.showAll(fromTheEnd(chat), () => follow.grown());
+          transcript.showAll(chat, () => follow.grown());
         } else {
-          transcript.showNow(fromTheEnd(chat));
-          box.scrollTop = box.scrollHeight - toBottom;
+          transcript.showAll(chat, stay);
+          if (transcript.hasEarlier) transcript.back(stay);
         }
       } catch (err) {
         if (turn === this.#turn) this.#failed(err, () => void this.replay(session));
@@ -171,7 +166,19 @@ export class HistoryView {
         loading = false;
       }
     };
-    box.addEventListener("scroll", () => { if (box.scrollTop < 200 && before) void load(); }, { passive: true });
+    // What comes above the reader, or goes below, does not move what they read.
+    /** @type {Element | undefined} */
+    let read;
+    let top = 0;
+    const stay = () => { if (read?.isConnected) box.scrollTop += read.getBoundingClientRect().top - top; };
+    box.addEventListener("scroll", () => {
+      const { y } = box.getBoundingClientRect();
+      read = [...transcript.node.children].find((node) => node.getBoundingClientRect().bottom > y);
+      top = read?.getBoundingClientRect().top ?? 0;
+      if (box.scrollTop >= 200 || transcript.node.ariaBusy === "true") return;
+      if (transcript.hasEarlier) transcript.back(stay);
+      else if (before) void load();
+    }, { passive: true });
     await load();
   }
 
@@ -207,12 +214,31 @@ export class HistoryView {
 }
 
 /**
- * The same items with keys that an earlier page does not change.
- * @param {Chat} chat
- * @returns {Chat}
+ * The pages of a session, from its end on. What a further one takes does not
+ * depend on how many there are: only the turn that it may belong to is read
+ * again. Keys count from the end, so that an earlier page changes none.
  */
-function fromTheEnd(chat) {
-  return { ...chat, items: chat.items.map((item, i) => ({ ...item, key: i - chat.items.length })) };
+export class Pages {
+  /** @type {import("../lib/events.js").WireEvent[]} what stands before the first message of the user */
+  #open = [];
+  /** @type {import("./store.js").Item[]} what follows it */
+  #items = [];
+
+  /** @param {import("../lib/events.js").WireEvent[]} events the page before all others @returns {Chat} */
+  prepend(events) {
+    const all = [...events, ...this.#open];
+    const first = all.findIndex((event) => event.type === "user");
+    const at = first < 0 ? all.length : first;
+    this.#items = [...numbered(all.slice(at), this.#items.length), ...this.#items];
+    this.#open = all.slice(0, at);
+    return { ...emptyChat(), items: [...numbered(this.#open, this.#items.length), ...this.#items] };
+  }
+}
+
+/** @param {import("../lib/events.js").WireEvent[]} events @param {number} behind how many items follow them */
+function numbered(events, behind) {
+  const { items } = events.reduce(reduce, emptyChat());
+  return items.map((item, i) => ({ ...item, key: i - items.length - behind }));
 }
 
 /**

@@ -47,6 +47,7 @@
  * @property {{message: string, fix: string} | null} commitError
  * @property {UndoView | null} undo
  * @property {boolean} [settled] there is nothing that an undo could do
+ * @property {{id: string, sha: string}[]} [later] commits of its undo, of the undo of that, …
  */
 /**
  * @typedef {object} StatsItem
@@ -85,7 +86,9 @@
  * @property {Run | null} run
  * @property {{id: string, provider: string} | null} session to go on with
  * @property {Outcome} outcome how the last run ended
+ * @property {CommitsView | null} [commits] what became of commits that were made or made one, after the last run
  */
+/** @typedef {{state: "done" | "refused", message: string, notes: string[], fix: string}} CommitsView */
 /** @typedef {"" | "done" | "failed" | "stopped"} Outcome */
 
 /**
@@ -111,7 +114,7 @@ export function emptyChat() {
  */
 export function ask(chat, { text, chips = [], provider, now }) {
   const run = { id: "", lastId: 0, prompt: text, provider, model: "", startedAt: now, stopping: false, usage: null };
-  return { ...add(chat, { kind: "user", text, chips }), run, outcome: "" };
+  return { ...add(chat, { kind: "user", text, chips }), run, outcome: "", commits: null };
 }
 
 /**
@@ -124,7 +127,8 @@ export function ask(chat, { text, chips = [], provider, now }) {
 export function receive(chat, { id, event }) {
   if (!chat.run || id <= chat.run.lastId) return chat;
   const after = reduce(chat, event);
-  return after.run ? { ...after, run: { ...after.run, lastId: id } } : after;
+  const items = id % 100 === 0 ? bounded(after.items) : after.items;
+  return { ...after, items, run: after.run && { ...after.run, lastId: id } };
 }
 
 /** The run has an id, before any event. @param {Chat} chat @param {string} id @returns {Chat} */
@@ -155,21 +159,68 @@ export function stopping(chat) {
  */
 export function divide(chat, text) {
   const last = chat.items.at(-1);
-  const ended = { ...chat, session: null, outcome: /** @type {Outcome} */ ("") };
+  const ended = { ...chat, session: null, outcome: /** @type {Outcome} */ (""), commits: null };
   if (!last) return ended;
   if (last.kind === "divider") return { ...ended, items: [...chat.items.slice(0, -1), { ...last, text }] };
   return add(ended, { kind: "divider", text });
 }
 
 /**
- * What an undo of that run came to.
+ * What an undo of that run came to, or, with null, the undo of the undo; `made`
+ * is the run that did it and its commit.
  * @param {Chat} chat
  * @param {string} runId
  * @param {UndoView | null} undo
+ * @param {{id: string, sha: string}} [made]
  * @returns {Chat}
  */
-export function undone(chat, runId, undo) {
-  return { ...chat, items: chat.items.map((item) => (item.kind === "change" && item.runId === runId ? { ...item, undo } : item)) };
+export function undone(chat, runId, undo, made) {
+  return { ...chat, items: chat.items.map((item) => {
+    if (item.kind !== "change" || item.runId !== runId) return item;
+    return { ...item, undo, ...(made?.sha && { later: [...(item.later ?? []), { id: made.id, sha: made.sha }] }) };
+  }) };
+}
+
+/** The changes of the present chat, which begins at the last line across. @param {Chat} chat @returns {ChangeItem[]} */
+function changes({ items }) {
+  return items.slice(items.findLastIndex((item) => item.kind === "divider") + 1).filter((item) => item.kind === "change" && item.runId !== "");
+}
+
+/**
+ * The changes of the present chat that nobody has committed, and for which
+ * nothing stood in the way.
+ * @param {Chat} chat
+ */
+export function waiting(chat) {
+  return changes(chat).filter((item) => !item.commit && !item.commitError && !item.settled && item.undo?.state !== "undone" && item.files.some((file) => !file.yours));
+}
+
+/**
+ * The commits of the present chat, and whose they are.
+ * @param {Chat} chat
+ * @returns {{runs: string[], commits: string[]}}
+ */
+export function committed(chat) {
+  const all = changes(chat).flatMap((item) => [...(item.commit ? [{ id: item.runId, sha: item.commit.sha }] : []), ...(item.later ?? [])]);
+  return { runs: all.map((one) => one.id), commits: [...new Set(all.map((one) => one.sha))] };
+}
+
+/**
+ * These runs have this commit now.
+ * @param {Chat} chat
+ * @param {string[]} runs
+ * @param {{sha: string, hooksSkipped: boolean, leftOut?: string[]}} commit
+ * @returns {Chat}
+ */
+export function together(chat, runs, { sha, hooksSkipped, leftOut = [] }) {
+  return { ...chat, items: chat.items.map((item) => {
+    if (item.kind !== "change") return item;
+    const later = item.later?.map((one) => (runs.includes(one.id) ? { ...one, sha } : one));
+    const undo = item.undo && runs.includes(item.undo.by) ? { ...item.undo, sha } : item.undo;
+    const count = item.files.filter((file) => !file.yours && !leftOut.includes(file.path)).length;
+    const commit = runs.includes(item.runId) ? { count, ...item.commit, sha, hooksSkipped } : item.commit;
+    return { ...item, commit, undo, ...(later && { later }) };
+  }) };
 }
 
 /**
@@ -279,7 +330,7 @@ const reducers = {
 function add(chat, item, beforeLast = false) {
   const keyed = { ...item, key: chat.next };
   const items = beforeLast ? chat.items.toSpliced(-1, 0, keyed) : [...chat.items, keyed];
-  return { ...chat, items: chat.next % 100 === 0 ? bounded(items) : items, next: chat.next + 1 };
+  return { ...chat, items, next: chat.next + 1 };
 }
 
 /**

@@ -102,8 +102,12 @@ export class TabView {
     this.notices = el("section", { class: "notices", "aria-label": "Notices", hidden: true });
     this.transcript = new Transcript(this.desk());
     this.stateBox = el("div", { class: "state-box" });
-    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node);
-    this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => this.follow.toEnd());
+    this.commits = new CommitsCard((what, runs) => void this.settleCommits(what, runs), copy);
+    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node, this.commits.node);
+    this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => {
+      this.transcript.latest();
+      this.follow.toEnd();
+    });
     this.follow = new Follow(this.box, (away) => { this.jump.hidden = !away; });
     this.runBar = new RunBar(() => this.stop());
     this.queueNode = el("section", { class: "queue", "aria-label": "Waiting messages", hidden: true });
@@ -258,6 +262,7 @@ export class TabView {
   send(text, chips) {
     const message = { id: this.#nextMessage++, text, chips };
     if (text) this.recall = [...this.recall.filter((t) => t !== text), text].slice(-mostRecall);
+    this.transcript.latest();
     this.follow.toEnd();
     if (this.chat.run || this.busy) {
       this.queue = [...this.queue, message];
