@@ -174,7 +174,7 @@ test("however long its runs, a chat stays bounded: the newest is whole, what the
   const size = (/** @type {Chat} */ c) => c.items.reduce((sum, item) => sum + sizeOf(item), 0);
   ok(size(longer) < 1.1 * size(chat) && size(longer) < 2_500_000, `${size(chat)} and ${size(longer)} characters`);
   ok(longer.items.length <= 2_200, `${longer.items.length} items`);
-  deepEqual(longer.items.slice(0, 4).map((item) => item.kind), ["user", "change", "divider", longer.items[3].kind]);
+  deepEqual(longer.items.slice(0, 4).map((item) => item.kind), ["user", "change", "note", longer.items[3].kind]);
   equal(last(longer, "steps").steps[0].result.text.length, 4_000);
   const old = /** @type {any} */ (longer.items.find((item) => item.kind === "steps"));
   deepEqual([old.steps[0].result.text.length, old.steps[0].result.truncated], [200, true]);

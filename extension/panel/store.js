@@ -99,7 +99,7 @@
 const most = { items: 2_000, characters: 2_000_000, outputs: 500_000, oldOutput: 200, steps: 200 };
 
 /** What stands where a chat has become too long. */
-const gone = "What was here is in the history";
+const gone = { message: "What was here is in the history.", level: "info", code: "gone", resetsAt: "" };
 
 /** @returns {Chat} */
 export function emptyChat() {
@@ -183,7 +183,8 @@ export function undone(chat, runId, undo, made) {
 
 /** The changes of the present chat, which begins at the last line across. @param {Chat} chat @returns {ChangeItem[]} */
 function changes({ items }) {
-  return items.slice(items.findLastIndex((item) => item.kind === "divider") + 1).filter((item) => item.kind === "change" && item.runId !== "");
+  const present = items.slice(items.findLastIndex((item) => item.kind === "divider") + 1);
+  return /** @type {ChangeItem[]} */ (present.filter((item) => item.kind === "change" && item.runId !== ""));
 }
 
 /**
@@ -348,9 +349,10 @@ export function bounded(items) {
     const small = item.kind === "steps" && characters > most.outputs ? withoutOutputs(item) : item;
     characters += sizeOf(small);
     const fits = kept.length === 0 || (kept.length < most.items && characters <= most.characters);
-    const gap = kept.at(-1)?.kind === "divider";
+    const before = kept.at(-1);
+    const gap = before?.kind === "note" && before.code === gone.code;
     if (fits || item.kind === "user" || item.kind === "change") kept.push(small);
-    else if (!gap) kept.push({ kind: "divider", key: item.key, text: gone });
+    else if (!gap) kept.push({ kind: "note", key: item.key, ...gone });
     changed ||= kept.at(-1) !== item;
   }
   return changed ? kept.reverse() : items;

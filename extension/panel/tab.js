@@ -102,8 +102,7 @@ export class TabView {
     this.notices = el("section", { class: "notices", "aria-label": "Notices", hidden: true });
     this.transcript = new Transcript(this.desk());
     this.stateBox = el("div", { class: "state-box" });
-    this.commits = new CommitsCard((what, runs) => void this.settleCommits(what, runs), copy);
-    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node, this.commits.node);
+    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node);
     this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => {
       this.transcript.latest();
       this.follow.toEnd();
