@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -100,23 +101,52 @@ func (b *Browser) worker() *Page {
 	return b.Worker()
 }
 
-// Worker attaches to the extension's worker, which has to run.
+// Worker attaches to the extension's worker, which has to run. One that is
+// just coming up may never answer a session that came too early: another one
+// is tried.
 func (b *Browser) Worker() *Page {
 	b.T.Helper()
-	w := b.attachTo("worker", b.awaitTarget("service_worker", extensionURL("")).TargetID)
-	w.worker = true
-	return w
+	for deadline := time.Now().Add(patience); ; {
+		w := b.newPage("worker", b.awaitTarget("service_worker", extensionURL("")).TargetID)
+		w.worker = true
+		_, err := w.soon("true")
+		if err == nil {
+			b.pages = append(b.pages, w)
+			return w
+		}
+		w.detach()
+		if time.Now().After(deadline) {
+			b.T.Fatalf("attach to the worker: %v%s", err, b.said)
+		}
+	}
+}
+
+// soon evaluates an expression in what may never answer.
+func (p *Page) soon(expr string) (bool, error) {
+	type answer struct {
+		is  bool
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		is, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](expr))
+		answers <- answer{is, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.is, a.err
+	case <-time.After(patience / 8):
+		return false, context.DeadlineExceeded
+	}
 }
 
 // KillWorker ends the extension's worker, as Chromium does after a while of
 // quiet; the next event starts it anew.
 func (b *Browser) KillWorker() {
 	b.T.Helper()
-	for _, p := range b.pages {
-		if p.Name == "worker" && !p.reported {
-			p.forget()
-		}
-	}
+	w := b.worker()
+	w.Do(`void (globalThis.doomed = true)`)
+	w.forget()
 	id := b.awaitTarget("service_worker", extensionURL("")).TargetID
 	if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: id}); err != nil {
 		b.T.Fatalf("kill the worker: %v", err)
@@ -124,7 +154,11 @@ func (b *Browser) KillWorker() {
 	b.await("the worker's end", func() bool {
 		for _, t := range b.targets() {
 			if t.TargetID == id {
-				return false
+				// What waits for it may have started it again, as the same target.
+				w := b.newPage("worker", id)
+				anew, err := w.soon("globalThis.doomed === undefined")
+				w.detach()
+				return err == nil && anew
 			}
 		}
 		return true

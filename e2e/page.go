@@ -106,13 +106,19 @@ func objectText(o *runtime.RemoteObject) string {
 // attachTo makes a Page of a target that is there.
 func (b *Browser) attachTo(name string, id target.ID) *Page {
 	b.T.Helper()
-	p := &Page{T: b.T, Name: name, b: b, trouble: &trouble{}}
-	p.ctx, p.detach = chromedp.NewContext(b.ctx, chromedp.WithTargetID(id), chromedp.WithDetachOnCancel(), chromedp.WithListener(p.trouble.listen))
+	p := b.newPage(name, id)
 	if err := chromedp.Do(p.ctx); err != nil {
 		p.detach()
 		b.T.Fatalf("attach to the %s: %v%s", name, err, b.said)
 	}
 	b.pages = append(b.pages, p)
+	return p
+}
+
+// newPage is a Page that attaches when it is first used.
+func (b *Browser) newPage(name string, id target.ID) *Page {
+	p := &Page{T: b.T, Name: name, b: b, trouble: &trouble{}}
+	p.ctx, p.detach = chromedp.NewContext(b.ctx, chromedp.WithTargetID(id), chromedp.WithDetachOnCancel(), chromedp.WithListener(p.trouble.listen))
 	return p
 }
 
