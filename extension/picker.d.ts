@@ -12,6 +12,21 @@ interface SwBox {
 /** From the document of the picker's window to an element: the place among the children, into a shadow root, into a frame. */
 type SwPath = (number | "shadow" | "frame")[];
 
+/** How a frame's content lies in a window: its corner, and how large its pixels are there. */
+interface SwPlace {
+  x: number;
+  y: number;
+  sx: number;
+  sy: number;
+}
+
+/** A frame that no script can look into, in the window of the tab: where it is, what is seen of it, and which one it is. */
+interface SwAround {
+  place: SwPlace;
+  seen: SwBox;
+  chain: string;
+}
+
 /** A capture, as the shim's request body has it. */
 type SwCapture = import("./lib/messages.js").Capture;
 
@@ -23,10 +38,14 @@ interface SwTree {
   rectOf(el: Element): SwBox;
   boxOf(el: Element, root: Window): SwBox;
   visibleBox(el: Element, root: Window): SwBox;
+  frameIn(frame: Element, root: Window): { place: SwPlace; seen: SwBox };
+  moved(box: SwBox, place: SwPlace): SwBox;
+  common(a: SwBox, b: SwBox): SwBox;
   pointIn(win: Window, root: Window, x: number, y: number): { x: number; y: number };
   rootWindow(): Window;
   isOurs(node: unknown): boolean;
   pathOf(el: Element, root: Window): SwPath;
+  elementAt(path: SwPath, doc: Document): Element | null;
 }
 
 interface SwAria {
@@ -35,7 +54,9 @@ interface SwAria {
 }
 
 interface SwCaptures {
-  capture(el: Element, at: { x: number; y: number } | null, root: Window): SwCapture;
+  capture(el: Element, at: { x: number; y: number } | null, root: Window, around?: SwAround | null): SwCapture;
+  seen(el: Element, root: Window, around: SwAround | null): SwBox;
+  around(frame: Element, root: Window, around: SwAround | null): SwAround;
   domPath(el: Element): string;
   fullSelector(el: Element): string;
   resolve(path: string, doc: Document): Element | null;
@@ -72,6 +93,9 @@ interface SlideWrite {
   captures: SwCaptures;
   hits: SwHits;
   makeOverlay: (doc: Document) => SwOverlay;
+  copyText: (text: string) => Promise<void>;
+  /** Of the debugger's picker: shows the tick. */
+  ticked?: SwOverlay;
   picker?: SwPicker;
   /** The listeners for gestures are there: once in each document. */
   listening?: boolean;

@@ -27,6 +27,7 @@ export function fakeChrome({ local = {}, session = {}, answer = () => undefined 
     runtime: {
       id,
       onMessage,
+      onConnect: signal(),
       onInstalled: signal(),
       onStartup: signal(),
       getURL: (/** @type {string} */ path) => `chrome-extension://${id}/${path.replace(/^\//, "")}`,
@@ -41,6 +42,7 @@ export function fakeChrome({ local = {}, session = {}, answer = () => undefined 
       local: area("local", local, onChanged),
       session: area("session", session, onChanged),
     },
+    debugger: { onEvent: signal(), onDetach: signal() },
     tabs: { onUpdated: signal(), onActivated: signal(), onRemoved: signal(), async query() { return []; } },
   };
   Object.defineProperty(globalThis, "chrome", { value: chrome, configurable: true, writable: true });

@@ -2,7 +2,7 @@ import { fakeChrome } from "./chrome.js";
 import { deepEqual, equal, ok, test, throws } from "./harness.js";
 
 const { chrome } = fakeChrome();
-const { accept, contextOf, listen, messages, send } = await import("../../extension/lib/messages.js");
+const { accept, contextOf, listen, messages, send, watchedTab, watchName } = await import("../../extension/lib/messages.js");
 
 const id = chrome.runtime.id;
 /** @param {string} path @param {boolean} [inTab] @returns {any} */
@@ -60,7 +60,7 @@ test("a message that is not whole is not taken", () => {
 
 test("every message is refused from a context that it does not name", () => {
   const senders = { panel, options: page("options/options.html"), pairing: page("pairing/confirm.html"), worker: page("background/main.js"), content };
-  const whole = { tabId: 1, armed: true, picks: 0, names: [], pick: "p", path: [], thumb: "", copyPath: true, reload: false, capture: { tag: "a" }, message: "m", selector: "", reveal: true, max: 5, origin: "o", patch: {}, code: "c", outcome: "1", project: "p", text: "t", state: "done" };
+  const whole = { tabId: 1, armed: true, picks: 0, names: [], pick: "p", path: [], thumb: "", copyPath: true, by: "page", held: true, reload: false, quiet: false, capture: { tag: "a" }, message: "m", selector: "", reveal: true, max: 5, origin: "o", patch: {}, code: "c", outcome: "1", project: "p", text: "t", state: "done" };
   for (const [type, { from }] of Object.entries(messages)) {
     for (const [context, sender] of Object.entries(senders)) {
       const taken = accept({ type, ...whole }, sender, /** @type {any} */ (context)) !== null;
@@ -113,4 +113,12 @@ test("send gives the answer, throws the handler's error, and is calm when nobody
   equal(await send(message), undefined);
   reply = new Error("Extension context invalidated.");
   await throws(() => send(message), /invalidated/);
+});
+
+test("the port of a panel is told by its name and by who has it", () => {
+  const port = (/** @type {string} */ name, /** @type {any} */ sender) => watchedTab(/** @type {any} */ ({ name, sender }));
+  equal(port(watchName(7), panel), 7);
+  equal(port(watchName(7), content), null);
+  equal(port(watchName(7), undefined), null);
+  for (const name of ["", "picker:", "picker:x", "picker:7x", "picker:-1", "other:7"]) equal(port(name, panel), null, name);
 });

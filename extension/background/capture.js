@@ -87,7 +87,7 @@ export function cropOf({ box, width, dpr, scale, x, y }, image) {
  * @param {ReturnType<typeof cropOf>} crop
  * @returns {Promise<Picture | null>}
  */
-async function cropped(bitmap, crop) {
+export async function cropped(bitmap, crop) {
   if (crop.width < 1 || crop.height < 1) return null;
   const { canvas, width, height } = drawn(bitmap, crop, edge.sent);
   const [png, webp] = await Promise.all(["image/png", "image/webp"].map((type) => canvas.convertToBlob({ type, quality: 0.9 })));

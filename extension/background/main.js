@@ -9,7 +9,8 @@ import { clearNotice, hearNotices, runEnded } from "./notify.js";
 import { picksSettled } from "./outstanding.js";
 import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
-import { forgetPicker, pickByCommand, pickEnded, pickHint, pickMade, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
+import { onDebuggerEvent, onDebuggerGone } from "./cdppicker.js";
+import { forgetPicker, panelWatches, pickByCommand, pickEnded, pickerShift, pickHint, pickMade, pickShift, settingsChanged, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
 import { removedOrigins, syncScripts, wakeOpenPages } from "./scripts.js";
 
 // At each start of the worker: tokens are nothing for content scripts.
@@ -27,10 +28,12 @@ listen({
   "sw-run-ended": runEnded,
   "sw-picker-start": startPicker,
   "sw-picker-stop": stopPicker,
+  "sw-picker-shift": pickerShift,
   "sw-picks-take": takePicks,
   "sw-picks-settled": picksSettled,
   "sw-pick-made": pickMade,
   "sw-pick-ended": pickEnded,
+  "sw-pick-shift": pickShift,
   "sw-pick-hint": pickHint,
   "sw-capture-tab": takePicture,
 });
@@ -41,6 +44,10 @@ chrome.action.onClicked.addListener(openPanel);
 chrome.commands?.onCommand.addListener(pickByCommand);
 
 hearNotices();
+
+chrome.runtime.onConnect.addListener(panelWatches);
+chrome.debugger.onEvent.addListener((...event) => void onDebuggerEvent(...event).catch(report));
+chrome.debugger.onDetach.addListener((...event) => void onDebuggerGone(...event).catch(report));
 
 chrome.tabs.onRemoved.addListener((tabId) => {
   confirmClosed(tabId).catch(report);
@@ -59,6 +66,7 @@ chrome.permissions.onAdded.addListener(() => {
 chrome.permissions.onRemoved.addListener(() => void syncScripts().catch(report));
 chrome.storage.onChanged.addListener((changes, area) => {
   if (area !== "local" || !Object.hasOwn(changes, storageKey)) return;
+  settingsChanged().catch(report);
   const { oldValue, newValue } = changes[storageKey];
   syncScripts(removedOrigins(oldValue, newValue)).catch(report);
 });

@@ -14,10 +14,12 @@
 
 /** @typedef {import("./settings.js").OriginSettings} OriginSettings */
 
-/** Worker → content: take the next gestures as picks; copyPath: Shift+click copies the selector. @typedef {{type: "sw-arm-picker", max: number, copyPath: boolean}} ArmPicker */
+/** Worker → content: take the next gestures as picks; copyPath: Shift+click copies the selector; by: who finds the element, the page's script or the debugger. @typedef {{type: "sw-arm-picker", max: number, copyPath: boolean, by: "page" | "debugger"}} ArmPicker */
 /** Worker → content: stop that. @typedef {{type: "sw-disarm-picker"}} DisarmPicker */
 /** Content → worker: the user picked; pick is the name of this pick, path leads to the element. @typedef {{type: "sw-pick-made", pick: string, capture: Capture, path: SwPath}} PickMade */
 /** Content → worker: picking ended there, by Escape or after the last pick. @typedef {{type: "sw-pick-ended", picks: number}} PickEnded */
+/** Content → worker: the key of Shift+click is down, or up again; the debugger does not tell. @typedef {{type: "sw-pick-shift", held: boolean}} PickShift */
+/** Worker → content: the debugger picked what path leads to; it may be highlighted later. @typedef {{type: "sw-pick-keep", pick: string, path: SwPath}} PickKeep */
 /** Content → worker: which component is this; answered with its name, "" for none. @typedef {{type: "sw-pick-hint", path: SwPath}} PickHint */
 /** Content → worker: take a picture of the visible tab, of what was picked. @typedef {{type: "sw-capture-tab", pick: string}} CaptureTab */
 /** Worker → content: take the overlay away, and say where a picked element is. @typedef {{type: "sw-shot-place", pick: string}} ShotPlace */
@@ -25,11 +27,13 @@
 /** Worker → panel: the picker of a tab is (not) armed. @typedef {{type: "sw-picker-state", tabId: number, armed: boolean, picks: number}} PickerState */
 /** Worker → panel: the user picked. Answered with true, or it is kept for sw-picks-take. @typedef {{type: "sw-element-picked", tabId: number, pick: string, capture: Capture}} ElementPicked */
 /** Worker → panel: what became known of a pick later; thumb is a small picture, "" for none. @typedef {{type: "sw-element-more", tabId: number, pick: string, patch: Record<string, unknown>, thumb: string}} ElementMore */
-/** Worker → panel: picking failed; message is for people; reload: loading the tab anew helps. Answered with true, or it is kept, too. @typedef {{type: "sw-picker-error", tabId: number, message: string, reload: boolean}} PickerError */
+/** Worker → panel: picking failed, or (quiet) was ended by the user elsewhere; message is for people; reload: loading the tab anew helps. Answered with true, or it is kept, too. @typedef {{type: "sw-picker-error", tabId: number} & Trouble} PickerError */
+/** @typedef {{message: string, reload: boolean, quiet: boolean}} Trouble */
 /** Panel → worker: arm the picker of a tab, for max picks. @typedef {{type: "sw-picker-start", tabId: number, max: number}} PickerStart */
 /** Panel → worker: disarm it. @typedef {{type: "sw-picker-stop", tabId: number}} PickerStop */
+/** Panel → worker: the key of Shift+click is down, or up again, while the panel has the focus. @typedef {{type: "sw-picker-shift", tabId: number, held: boolean}} PickerShift */
 /** Panel → worker: what was picked while no panel listened; answered with TakenPicks. @typedef {{type: "sw-picks-take", tabId: number}} PicksTake */
-/** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[], trouble: {message: string, reload: boolean} | null}} TakenPicks */
+/** @typedef {{armed: boolean, picks: number, waiting: {pick: string, capture: Capture, thumb: string}[], trouble: Trouble | null}} TakenPicks */
 /** Panel → worker: answered with true when all is known of these picks that will be. @typedef {{type: "sw-picks-settled", names: string[]}} PicksSettled */
 /** Panel → content: outline an element, "" for none; pick: the pick that it is of, or ""; reveal: scroll to it. Answered with whether it is there. @typedef {{type: "sw-highlight", selector: string, pick: string, reveal: boolean}} Highlight */
 /** To the worker: the settings of an origin; answered with OriginSettings. @typedef {{type: "sw-config-get", origin: string}} ConfigGet */
@@ -40,8 +44,8 @@
 /** Panel → worker: the mark on the toolbar icon of a tab. @typedef {{type: "sw-badge", tabId: number, state: "" | "running" | "done" | "failed"}} Badge */
 
 /**
- * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
- *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PicksTake | PicksSettled | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
+ * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickShift | PickKeep | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
+ *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PickerShift | PicksTake | PicksSettled | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
  */
 
 /**
@@ -69,10 +73,12 @@ const oneOf = (...words) => (v) => typeof v === "string" && words.includes(v);
  * @type {{[T in Message["type"]]: {from: Context[], fields: Record<string, Check>}}}
  */
 export const messages = {
-  "sw-arm-picker": { from: ["worker"], fields: { max: count, copyPath: flag } },
+  "sw-arm-picker": { from: ["worker"], fields: { max: count, copyPath: flag, by: oneOf("page", "debugger") } },
   "sw-disarm-picker": { from: ["worker"], fields: {} },
   "sw-pick-made": { from: ["content"], fields: { pick: text, capture: object, path: list } },
   "sw-pick-ended": { from: ["content"], fields: { picks: count } },
+  "sw-pick-shift": { from: ["content"], fields: { held: flag } },
+  "sw-pick-keep": { from: ["worker"], fields: { pick: text, path: list } },
   "sw-pick-hint": { from: ["content"], fields: { path: list } },
   "sw-capture-tab": { from: ["content"], fields: { pick: text } },
   "sw-shot-place": { from: ["worker"], fields: { pick: text } },
@@ -80,9 +86,10 @@ export const messages = {
   "sw-picker-state": { from: ["worker"], fields: { tabId: count, armed: flag, picks: count } },
   "sw-element-picked": { from: ["worker"], fields: { tabId: count, pick: text, capture: object } },
   "sw-element-more": { from: ["worker"], fields: { tabId: count, pick: text, patch: object, thumb: text } },
-  "sw-picker-error": { from: ["worker"], fields: { tabId: count, message: text, reload: flag } },
+  "sw-picker-error": { from: ["worker"], fields: { tabId: count, message: text, reload: flag, quiet: flag } },
   "sw-picker-start": { from: ["panel"], fields: { tabId: count, max: count } },
   "sw-picker-stop": { from: ["panel"], fields: { tabId: count } },
+  "sw-picker-shift": { from: ["panel"], fields: { tabId: count, held: flag } },
   "sw-picks-take": { from: ["panel"], fields: { tabId: count } },
   "sw-picks-settled": { from: ["panel"], fields: { names: list } },
   "sw-highlight": { from: ["panel"], fields: { selector: text, pick: text, reveal: flag } },
@@ -136,6 +143,18 @@ export function accept(message, sender, context, type) {
     if (!check(fields[field])) return null;
   }
   return /** @type {MessageOf<T>} */ (message);
+}
+
+/** The name of a panel's port to the worker, which is there for as long as it shows that the picker of a tab is armed. @param {number} tabId */
+export const watchName = (tabId) => `picker:${tabId}`;
+
+/**
+ * The tab of such a port; null for any other.
+ * @param {chrome.runtime.Port} port
+ */
+export function watchedTab({ name, sender }) {
+  const tabId = Number(/^picker:(\d+)$/.exec(name)?.[1] ?? NaN);
+  return Number.isSafeInteger(tabId) && sender && contextOf(sender) === "panel" ? tabId : null;
 }
 
 /**

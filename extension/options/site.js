@@ -64,6 +64,13 @@ export function siteCard(origin, now) {
     ["autoReload", checkField({ label: "Reload the page when a run changed files", hint: "For apps that do not update by themselves." }, (v) => save({ autoReload: v }))],
     ["screenshots", checkField({ label: "Send a picture of each picked element" }, (v) => save({ screenshots: v }))],
   ];
+  /** @type {[keyof OriginSettings, import("./controls.js").Control][]} */
+  const picking = [
+    ["debuggerPicker", checkField({
+      label: "Pick through Chrome's debugger",
+      hint: "The agent is also told which rules style an element, with file and line, and you can pick inside frames of other sites. While you pick, Chrome shows a bar that says “Slide Write started debugging this browser”; Cancel there ends picking.",
+    }, (v) => save({ debuggerPicker: v }))],
+  ];
 
   const test = button({ label: "Test connection", class: "button" }, () => void runTest());
   const node = el("details", { class: "site", data: { origin } },
@@ -73,6 +80,7 @@ export function siteCard(origin, now) {
       el("div", { class: "group" }, behaviour[0][1].node),
       el("div", { class: "group" }, el("h3", null, "Connection"), connection.map(([, c]) => c.node), el("div", { class: "actions" }, test), verdict, findings),
       el("div", { class: "group" }, el("h3", null, "Agent"), agent.map(([, c]) => c.node)),
+      el("div", { class: "group" }, el("h3", null, "Picking"), picking.map(([, c]) => c.node)),
       el("div", { class: "group" }, el("h3", null, "Runs"), behaviour.slice(1).map(([, c]) => c.node)),
       remover(origin)));
   node.addEventListener("toggle", () => {
@@ -91,7 +99,7 @@ export function siteCard(origin, now) {
   function update(next) {
     settings = next;
     const s = site();
-    for (const [name, control] of [...connection, ...agent, ...behaviour]) control.set(s[name]);
+    for (const [name, control] of [...connection, ...agent, ...picking, ...behaviour]) control.set(s[name]);
     const [word, level] = !s.enabled ? ["Off", "off"] : s.token === "" ? ["Not paired", "warn"] : ["Paired", "ok"];
     state.textContent = word;
     state.className = `state ${level}`;

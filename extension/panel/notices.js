@@ -44,12 +44,12 @@ export function notices(meta, provider, { copy, checkAgain }) {
 }
 
 /**
- * Picking did not work.
+ * Picking did not work, or has ended.
  * @param {import("./picking.js").Trouble} trouble
  * @param {() => void} reload
  */
-export function troubleNotice({ message, reload: helps }, reload) {
-  return el("div", { class: "notice warn", role: "alert", data: { sw: "notice", notice: "picker" } },
+export function troubleNotice({ message, reload: helps, quiet }, reload) {
+  return el("div", { class: quiet ? "notice" : "notice warn", role: quiet ? "status" : "alert", data: { sw: "notice", notice: "picker" } },
     el("p", { dir: "auto" }, message, helps && " ", helps && button({ label: "Reload the tab", class: "link" }, reload)));
 }
 

@@ -79,9 +79,11 @@ chrome.tabs.onRemoved.addListener((tabId) => {
 document.addEventListener("visibilitychange", () => {
   for (const [id, view] of views) view.setShown(id === shown && document.visibilityState === "visible", id === shown);
 });
+for (const type of ["keydown", "keyup"]) {
+  addEventListener(type, (event) => {
+    if (/** @type {KeyboardEvent} */ (event).key === "Shift") views.get(shown)?.picking.shift(type === "keydown");
+  }, true);
+}
 addEventListener("pagehide", () => {
-  for (const view of views.values()) {
-    view.keep();
-    if (view.picking.armed) void view.picking.stop();
-  }
+  for (const view of views.values()) view.keep();
 });

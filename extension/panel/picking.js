@@ -1,11 +1,11 @@
 // Runs in: side panel. A tab's picker as the panel sees it: armed or not, what
 // was picked, what went wrong. Talks to: worker (messages), the tab (highlight).
 
-import { send } from "../lib/messages.js";
+import { send, watchName } from "../lib/messages.js";
 import { mostChips } from "./chips.js";
 
 /** @typedef {import("./chips.js").Capture} Capture */
-/** Why picking did not work; `reload`: the tab has to be loaded anew. @typedef {{message: string, reload: boolean}} Trouble */
+/** Why picking did not work; `reload`: the tab has to be loaded anew; `quiet`: the user ended it elsewhere. @typedef {import("../lib/messages.js").Trouble} Trouble */
 
 /**
  * @typedef {object} PickHost
@@ -18,6 +18,8 @@ import { mostChips } from "./chips.js";
 
 export class Picking {
   armed = false;
+  /** @type {chrome.runtime.Port | null} */
+  #port = null;
   /** @type {Trouble | null} */
   trouble = null;
 
@@ -44,19 +46,44 @@ export class Picking {
     this.trouble = null;
     const max = mostChips - this.host.chips();
     if (max <= 0) return this.host.announce(`No more than ${mostChips} elements and pictures go along with a message.`);
-    send({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false }));
+    send({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false, quiet: false }));
     this.host.changed();
   }
 
   async stop() {
-    this.state(false);
+    this.armed = false;
+    this.host.changed();
     await send({ type: "sw-picker-stop", tabId: this.tabId }).catch(() => {}); // it had ended, with the tab or by itself
+    this.#watch();
+  }
+
+  /**
+   * While it is armed the worker holds the other end: a panel that is closed
+   * can tell nothing any more, and picking ends with it.
+   */
+  #watch() {
+    if (!this.armed) {
+      this.#port?.disconnect();
+      this.#port = null;
+    } else if (!this.#port) {
+      this.#port = chrome.runtime.connect({ name: watchName(this.tabId) });
+      this.#port.onDisconnect.addListener(() => {
+        this.#port = null;
+        if (!chrome.runtime.lastError) this.#watch(); // the worker was ended
+      });
+    }
+  }
+
+  /** The key of Shift+click, of which a page without the focus does not hear. @param {boolean} held */
+  shift(held) {
+    if (this.armed) void send({ type: "sw-picker-shift", tabId: this.tabId, held });
   }
 
   /** @param {boolean} armed */
   state(armed) {
     if (armed === this.armed) return;
     this.armed = armed;
+    this.#watch();
     if (armed) this.host.announce("Pick elements in the page; Escape ends it");
     this.host.changed();
   }
@@ -71,6 +98,7 @@ export class Picking {
   /** @param {Trouble} trouble @returns {boolean} it was heard */
   failed(trouble) {
     this.armed = false;
+    this.#watch();
     this.trouble = trouble;
     this.host.announce(trouble.message);
     this.host.changed();
@@ -112,6 +140,6 @@ export function pickHandlers(of) {
     "sw-picker-state": ({ tabId, armed }) => of(tabId)?.state(armed),
     "sw-element-picked": ({ tabId, pick, capture }) => of(tabId)?.picked(pick, capture) ?? false,
     "sw-element-more": ({ tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
-    "sw-picker-error": ({ tabId, message, reload }) => of(tabId)?.failed({ message, reload }) ?? false,
+    "sw-picker-error": ({ tabId, message, reload, quiet }) => of(tabId)?.failed({ message, reload, quiet }) ?? false,
   };
 }

@@ -26,19 +26,21 @@
    * @param {Element} el
    * @param {{x: number, y: number} | null} at where it was clicked, in the root window
    * @param {Window} root
+   * @param {SwAround | null} [around] where the root window lies, if it is no window of a tab and that is known
    * @returns {SwCapture}
    */
-  function capture(el, at, root) {
-    const box = sw.tree.boxOf(el, root);
-    const seen = sw.tree.visibleBox(el, root);
+  function capture(el, at, root, around = null) {
+    const own = sw.tree.boxOf(el, root);
+    const box = around ? sw.tree.moved(own, around.place) : own;
+    const seen = seenOf(el, root, around);
     const { text, hidden } = textOf(el);
     const role = cut(sw.aria.roleOf(el), 100);
     const name = cut(sw.aria.nameOf(el), most.text);
     const attrs = attrsOf(el);
     const repeat = repeatOf(el);
-    const frame = frameChain(el, root);
-    // In a frame of a page of another origin nobody can say where the top page is.
-    const known = root.top === root;
+    const frame = frameChain(el, root, around);
+    // In a frame of a page of another origin no script can say where the top page is.
+    const known = root.top === root || around !== null;
     return {
       tag: el.localName,
       id: el.id ? cut(el.id, most.id) : null,
@@ -57,6 +59,25 @@
       ...(repeat && { repeat }),
       ...(el.localName === "canvas" && at && known && { click: { x: round(at.x - box.x), y: round(at.y - box.y) } }),
     };
+  }
+
+  /** What can be seen of it in the window of the tab. @param {Element} el @param {Window} root @param {SwAround | null} around */
+  function seenOf(el, root, around) {
+    const seen = sw.tree.visibleBox(el, root);
+    return around ? sw.tree.common(sw.tree.moved(seen, around.place), around.seen) : seen;
+  }
+
+  /**
+   * A frame that no script can look into, for what is picked in it.
+   * @param {Element} frame @param {Window} root @param {SwAround | null} around
+   * @returns {SwAround}
+   */
+  function aroundOf(frame, root, around) {
+    const { place, seen } = sw.tree.frameIn(frame, root);
+    const chain = [frameChain(frame, root, around), step(frame)].filter(Boolean).join(" > ");
+    if (!around) return { place, seen, chain };
+    const { x, y, w, h } = sw.tree.moved({ x: place.x, y: place.y, w: place.sx, h: place.sy }, around.place);
+    return { place: { x, y, sx: w, sy: h }, seen: sw.tree.common(sw.tree.moved(seen, around.place), around.seen), chain };
   }
 
   /** @param {SwBox} box @param {SwBox} seen */
@@ -94,9 +115,9 @@
   /**
    * The frames that an element is in, the outermost first: what they are in
    * their page, and their address.
-   * @param {Element} el @param {Window} root
+   * @param {Element} el @param {Window} root @param {SwAround | null} around
    */
-  function frameChain(el, root) {
+  function frameChain(el, root, around) {
     const chain = [];
     for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = win.frameElement;
@@ -104,7 +125,7 @@
       const address = win.location.origin === root.location.origin ? win.location.pathname + win.location.search : win.location.href;
       chain.unshift(`${step(frame)} ${win.location.protocol === "about:" ? win.location.href : address}`);
     }
-    if (root.top !== root) chain.unshift(root.location.href);
+    if (root.top !== root) chain.unshift(around ? `${around.chain} ${root.location.href}` : root.location.href);
     return chain.join(" > ");
   }
 
@@ -318,5 +339,5 @@
     }
   }
 
-  sw.captures = { capture, domPath, fullSelector, resolve, textOf };
+  sw.captures = { capture, seen: seenOf, around: aroundOf, domPath, fullSelector, resolve, textOf };
 })();

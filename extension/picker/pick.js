@@ -53,6 +53,8 @@
 
   class Picker {
     armed = false;
+    /** The debugger finds what is pointed at: of gestures, only keys come here. */
+    #keysOnly = false;
     /** @type {SwOverlay | null} */
     #overlay = null;
     #max = 5;
@@ -84,8 +86,9 @@
     /** Highlighted from the panel. @type {Element | null} */
     #lit = null;
 
-    /** @param {{max: number, copyPath: boolean}} order */
-    arm({ max, copyPath }) {
+    /** @param {{max: number, copyPath: boolean, by: "page" | "debugger"}} order */
+    arm({ max, copyPath, by }) {
+      this.#keysOnly = by === "debugger";
       this.#max = max;
       this.#copies = copyPath;
       if (this.armed) return;
@@ -93,10 +96,28 @@
       this.#picks = 0;
       this.#passes = false;
       this.#byKeys = false;
+      if (this.#keysOnly) return;
       this.#overlay ??= sw.makeOverlay(document);
       this.#overlay.hide(false);
       if (document.documentElement) this.#overlay.raise();
       this.#soon();
+    }
+
+    /** It says what is pointed at. */
+    get #points() {
+      return this.armed && !this.#keysOnly;
+    }
+
+    /** The page goes: what was armed here ends. The debugger stays, and hears of it itself. */
+    leave() {
+      if (this.#points) void tell({ type: "sw-pick-ended", picks: 0 });
+      this.disarm();
+    }
+
+    /** The debugger picked that. @param {string} pick @param {SwPath} path */
+    keep(pick, path) {
+      const el = sw.tree.elementAt(path, document);
+      if (el) this.#picked.set(pick, new WeakRef(el));
     }
 
     /** No gesture is ours from now on, but for the end of this one. */
@@ -134,11 +155,12 @@
       if (!this.armed) {
         if (this.#tailUntil > 0) this.#tail(event);
         if (this.#lit && (event.type === "scroll" || event.type === "resize")) this.#soon();
-        if (event.target === this.#overlay?.host) event.stopImmediatePropagation();
+        if (sw.tree.isOurs(event.target)) event.stopImmediatePropagation();
         return;
       }
       const { type } = event;
-      if (event.target === this.#overlay?.host && /toggle/.test(type)) return event.stopImmediatePropagation();
+      if (sw.tree.isOurs(event.target) && /toggle/.test(type)) return event.stopImmediatePropagation();
+      if (this.#keysOnly) return type.startsWith("key") && event.isTrusted ? this.#key(/** @type {KeyboardEvent} */ (event)) : undefined;
       if (type === "scroll" || type === "resize") return this.#again();
       if (type === "toggle" || type === "fullscreenchange") return this.#overlay?.raise();
       if (type === "beforetoggle") return;
@@ -221,7 +243,7 @@
     #soon() {
       this.#frame ||= requestAnimationFrame(() => {
         this.#frame = 0;
-        if (this.armed) this.#draw();
+        if (this.#points) this.#draw();
         else if (this.#lit) this.#outline(this.#lit);
       });
     }
@@ -284,6 +306,10 @@
     #key(event) {
       if (event.isComposing) return;
       const { type, key, code } = event;
+      if (this.#keysOnly && key === "Shift") {
+        swallow(event);
+        return void tell({ type: "sw-pick-shift", held: type === "keydown" });
+      }
       if (type !== "keydown") {
         if (!this.#keys.has(code)) return;
         swallow(event);
@@ -293,7 +319,7 @@
       }
       if (event.ctrlKey || event.metaKey) return; // the browser's
       const act = this.#actions[key];
-      if (!act) return;
+      if (!act || (this.#keysOnly && key !== "Escape")) return;
       this.#keys.add(code);
       swallow(event);
       act(event);
@@ -345,7 +371,7 @@
       const box = sw.tree.boxOf(el, window);
       this.#picked.set(pick, new WeakRef(el));
       this.#picks++;
-      if (copy && this.#copies) void copyText(sw.captures.fullSelector(el));
+      if (copy && this.#copies) void sw.copyText(sw.captures.fullSelector(el));
       const path = sw.tree.pathOf(el, window);
       const ends = this.#picks >= this.#max;
       void (async () => {
@@ -394,14 +420,14 @@
       this.#lit = selector === "" ? null : this.#find(selector, pick);
       if (reveal) this.#lit?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
       if (!this.#lit) {
-        if (this.armed) this.#soon();
+        if (this.#points) this.#soon();
         else {
           this.#overlay?.clear();
           this.#restSoon();
         }
         return false;
       }
-      if (this.armed) {
+      if (this.#points) {
         this.#overlay?.show(sw.tree.boxOf(this.#lit, window), null);
         return true;
       }
@@ -476,24 +502,6 @@
     };
   }
 
-  /** @param {string} text */
-  async function copyText(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // A page that is not secure, or keeps the clipboard from its frames.
-      const once = new AbortController();
-      const options = { capture: true, signal: once.signal };
-      addEventListener("beforecopy", swallow, options);
-      addEventListener("copy", (event) => {
-        event.clipboardData?.setData("text/plain", text);
-        swallow(event);
-      }, options);
-      document.execCommand("copy");
-      once.abort();
-    }
-  }
-
   /**
    * @param {import("../lib/messages.js").Message} message
    * @returns {Promise<any>} what the worker answers; undefined when it does not
@@ -508,11 +516,12 @@
 
   /** @type {Record<string, (message: any, picker: Picker) => unknown>} */
   const orders = {
-    "sw-arm-picker": ({ max, copyPath }, p) => {
-      p.arm({ max, copyPath });
+    "sw-arm-picker": ({ max, copyPath, by }, p) => {
+      p.arm({ max, copyPath, by });
       return true;
     },
     "sw-disarm-picker": (_, p) => p.disarm(),
+    "sw-pick-keep": ({ pick, path }, p) => p.keep(pick, path),
     "sw-shot-place": ({ pick }, p) => p.place(pick),
     "sw-shot-done": (_, p) => p.placed(),
     "sw-highlight": ({ selector, pick, reveal }, p) => p.light(selector, pick, reveal),
@@ -531,8 +540,8 @@
   chrome.runtime.onMessage.addListener(onMessage);
   /** @param {PageTransitionEvent} event */
   function onPageHide(event) {
-    if (event.isTrusted && picker?.armed) void tell({ type: "sw-pick-ended", picks: 0 });
-    picker?.disarm();
+    if (event.isTrusted) picker?.leave();
+    else picker?.disarm();
   }
   addEventListener("pagehide", onPageHide);
 

@@ -109,7 +109,7 @@
     return { x: outer.x + (clientLeft + left) * sx, y: outer.y + (clientTop + top) * sy, sx, sy, content };
   }
 
-  /** @param {SwBox} box @param {ReturnType<typeof placeOf>} place @returns {SwBox} */
+  /** @param {SwBox} box @param {SwPlace} place @returns {SwBox} */
   const moved = (box, { x, y, sx, sy }) => ({ x: x + box.x * sx, y: y + box.y * sy, w: box.w * sx, h: box.h * sy });
 
   /** @param {SwBox} a @param {SwBox} b @returns {SwBox} */
@@ -120,8 +120,10 @@
   }
 
   /** In CSS pixels of the root window. @param {Element} el @param {Window} root @returns {SwBox} */
-  function boxOf(el, root) {
-    let box = rectOf(el);
+  const boxOf = (el, root) => inRoot(rectOf(el), el, root);
+
+  /** A box of an element's own window, in the root window. @param {SwBox} box @param {Element} el @param {Window} root @returns {SwBox} */
+  function inRoot(box, el, root) {
     for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = frameOf(win);
       if (!frame) break;
@@ -134,8 +136,10 @@
    * What of it can be seen: not scrolled out of a box, a frame or the window.
    * @param {Element} el @param {Window} root @returns {SwBox}
    */
-  function visibleBox(el, root) {
-    let box = clippedByBoxes(el, rectOf(el));
+  const visibleBox = (el, root) => seenIn(clippedByBoxes(el, rectOf(el)), el, root);
+
+  /** What is seen of a box of an element's own window, in the root window. @param {SwBox} box @param {Element} el @param {Window} root @returns {SwBox} */
+  function seenIn(box, el, root) {
     for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = frameOf(win);
       if (!frame) break;
@@ -147,6 +151,13 @@
     return common(box, view
       ? { x: view.offsetLeft, y: view.offsetTop, w: view.width, h: view.height }
       : { x: 0, y: 0, w: root.innerWidth, h: root.innerHeight });
+  }
+
+  /** A frame that cannot be looked into: how its content lies in the root window, and what is seen of it. @param {Element} frame @param {Window} root */
+  function frameIn(frame, root) {
+    const place = placeOf(frame);
+    const { x, y, w: sx, h: sy } = inRoot(moved({ x: 0, y: 0, w: 1, h: 1 }, place), frame, root);
+    return { place: { x, y, sx, sy }, seen: seenIn(clippedByBoxes(frame, moved({ x: 0, y: 0, ...place.content }, place)), frame, root) };
   }
 
   /** @param {Element} el @param {SwBox} box */
@@ -219,5 +230,17 @@
     return path;
   }
 
-  sw.tree = { shadowOf, parentOf, childrenOf, encloses, rectOf, boxOf, visibleBox, pointIn, rootWindow, isOurs, pathOf };
+  /** The element that a path leads to, if it leads to one. @param {SwPath} path @param {Document} doc @returns {Element | null} */
+  function elementAt(path, doc) {
+    let at = /** @type {Document | Element | ShadowRoot | null} */ (doc);
+    for (const step of path) {
+      if (at === null) return null;
+      if (step === "shadow") at = shadowOf(/** @type {Element} */ (at));
+      else if (step === "frame") at = innerDocument(/** @type {Element} */ (at));
+      else at = at.children[step] ?? null;
+    }
+    return at?.nodeType === Node.ELEMENT_NODE ? /** @type {Element} */ (at) : null;
+  }
+
+  sw.tree = { shadowOf, parentOf, childrenOf, encloses, rectOf, boxOf, visibleBox, frameIn, moved, common, pointIn, rootWindow, isOurs, pathOf, elementAt };
 })();

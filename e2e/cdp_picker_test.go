@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/extensions"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// debugging is a story whose site is picked from by the debugger, with a frame
+// of another origin over the app, half as large as it is by itself.
+func debugging(t *testing.T) (*Story, *Picking, string) {
+	t.Helper()
+	s := Tell(t)
+	s.Play(green, config())
+	s.Connect("debuggerPicker", true)
+	s.Open()
+	s.Ready()
+	site := strings.Replace(hard(t), "127.0.0.1", "localhost", 1)
+	s.Tab.Do(`new Promise((loaded) => {
+		const frame = document.createElement("iframe");
+		frame.className = "other";
+		frame.style = "position: fixed; left: 40px; top: 300px; width: 600px; height: 400px; border: 0; transform: scale(.5); transform-origin: 0 0";
+		frame.onload = loaded;
+		frame.src = ` + js(site+"/layers.html") + `;
+		document.body.append(frame);
+	})`)
+	p := &Picking{Page: s.Tab, b: s.B}
+	p.id = Get[int](s.B.worker(), `chrome.tabs.query({ url: `+js(s.App.URL+"/*")+` }).then(([tab]) => tab.id)`)
+	p.Do(`(() => {
+		window.saw = [];
+		for (const type of ["pointerdown", "pointermove", "mousedown", "mouseup", "mousemove", "mouseover", "click", "keydown", "keyup", "copy", "toggle", "beforetoggle", "resize"]) {
+			addEventListener(type, (event) => saw.push(type + " " + (event.key ?? "")), true);
+		}
+	})()`)
+	return s, p, site
+}
+
+// Attached waits until the extension's debugger is, or is not, in the tab.
+func (p *Picking) Attached(yes bool) {
+	p.T.Helper()
+	p.b.worker().Await(fmt.Sprintf(`chrome.debugger.sendCommand({ tabId: %d }, "Page.getFrameTree").then(() => true, () => false).then((is) => is === %v)`, p.id, yes))
+}
+
+// shift presses or lets go of the key, where the focus is in p, and waits
+// until the picker knows.
+func (p *Picking) shift(in *Page, down bool) {
+	p.T.Helper()
+	params := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "Shift", Code: "ShiftLeft", WindowsVirtualKeyCode: 16, NativeVirtualKeyCode: 16}
+	if down {
+		params.Type, params.Modifiers = input.DispatchKeyEventTypeKeyDown, 8
+	}
+	if _, err := chromedp.Call(in.ctx, input.DispatchKeyEvent, params); err != nil {
+		p.T.Fatalf("Shift: %v", err)
+	}
+	p.b.worker().Await(fmt.Sprintf(`(await chrome.storage.session.get("picker:%[1]d"))["picker:%[1]d"].shift === %v`, p.id, down))
+}
+
+// sent is what the agent was told, without the escapes of its JSON.
+func (s *Story) sent() string {
+	s.T.Helper()
+	return strings.NewReplacer(`\"`, `"`, `": `, `":`, `\n`, "", "  ", "").Replace(strings.Join(s.Prompts(), "\n"))
+}
+
+// TestDebuggerPick: the site's settings say so, and the agent is told which
+// rules style what was picked, also inside a frame of another origin; the page
+// hears nothing of five picks, and nothing of the debugger is left.
+func TestDebuggerPick(t *testing.T) {
+	s, p, site := debugging(t)
+	s.arm()
+	p.Attached(true)
+	p.Do(`saw.length = 0`)
+	x, y := p.at("[data-testid=new]")
+	p.Click(x, y, "")
+	s.Panel.Await(chips + `.length === 1 && ` + chips + `[0].querySelector("img")?.naturalWidth > 0`)
+	x, y = p.at("[data-testid=espresso] .card-art")
+	p.Click(x, y, "")
+	s.Panel.Await(chips + `.length === 2`)
+	s.B.worker().Await(`navigator.locks.query().then(({ held, pending }) => ![...held, ...pending].some((lock) => lock.name.startsWith("debugger:")))`) // it is read
+
+	// The worker ends: the next pick brings another one.
+	s.B.KillWorker()
+	p.Click(40+250/2, 300+40/2, "")
+	s.Panel.Await(chips + `.length === 3`)
+
+	// Shift is pressed where the focus is: in the panel, or in the page.
+	s.Panel.Click(message)
+	p.shift(s.Panel, true)
+	x, y = p.at("[data-testid=espresso] h3")
+	p.Click(x, y, "Shift")
+	s.Panel.Await(chips + `.length === 4`)
+	p.shift(s.Panel, false)
+	s.Panel.Click(message)
+	copied := func() string {
+		s.Panel.Press("Control+a")
+		s.Panel.Press("Control+v")
+		return Get[string](s.Panel, `document.querySelector('[data-sw="composer"]').value`)
+	}
+	s.Panel.Await(chips + `[3].querySelector("img")`) // after the copy
+	if got := copied(); !Get[bool](p.Page, `document.querySelectorAll(`+js(got)+`).length === 1 && document.querySelector(`+js(got)+`).matches("[data-testid=espresso] h3")`) {
+		t.Errorf("copied: %s", got)
+	}
+	x, y = p.at("h1")
+	p.mouse(x, y, "", "move")
+	p.shift(p.Page, true)
+	p.Click(x, y, "Shift")
+	s.Panel.Await(chips + `.length === 5`)
+	s.Panel.Await(armed(false))
+	p.Attached(false)
+	s.Panel.Await(chips + `.every((chip) => chip.querySelector("img"))`)
+	if got := copied(); got != "#root > header > h1" {
+		t.Errorf("copied: %s", got)
+	}
+	if saw := Get[[]string](p.Page, `saw`); len(saw) > 0 {
+		t.Errorf("the app saw %q", saw)
+	}
+	if n := Get[string](p.Page, orders); n != "0" {
+		t.Errorf("the app counted %s orders", n)
+	}
+	s.Panel.Shot("picker-debugger-five")
+
+	s.Panel.Press("Control+a")
+	s.Send(askGreen, send)
+	p.Await(greenButton)
+	s.Panel.Says("Committed as")
+	told := s.sent()
+	for _, part := range []string{
+		`"matchedStyles":[{"selector":".btn-primary","source":"` + s.App.Dir + `/src/Button.css","line":14,"props":{"background":"var(--primary)","border-color":"transparent","color":"white"}},` +
+			`{"selector":".btn","source":"` + s.App.Dir + `/src/Button.css","line":6,"props":{"border":"1px solid #cbd5e1","border-radius":"6px","font":"inherit","padding":"8px 16px"}},`,
+		`"file":"src/Button.jsx","line":2,"stack":["Button","App"],"framework":"react"`,
+		`{"selector":"element.style","props":{"background":`,
+		`"rect":{"x":140,"y":310,"w":50,"h":20},"role":"button","name":"Off"`,
+		`"frame":"iframe.other ` + site + `/layers.html","disabled":true`,
+		`{"selector":".at","source":"` + site + `/base.css","line":`,
+	} {
+		if !strings.Contains(told, part) {
+			t.Errorf("the agent was not told %s:\n%s", part, told[max(0, len(told)-6000):])
+		}
+	}
+	s.Tab.Click(CSS("[data-testid=new]"))
+	s.Tab.Await(orders + ` === "1"`)
+	s.Settled()
+}
+
+// TestDebuggerEnds: whatever ends the picker, the debugger leaves the tab; and
+// where it cannot be had, a person is told why, and what to do.
+func TestDebuggerEnds(t *testing.T) {
+	s, p, _ := debugging(t)
+	arm := func() {
+		t.Helper()
+		s.arm()
+		p.Attached(true)
+	}
+	over := func() {
+		t.Helper()
+		s.Panel.Await(armed(false))
+		p.Attached(false)
+	}
+	// Escape, in the page, which does not hear of it, and in the panel.
+	arm()
+	p.Do(`saw.length = 0`)
+	p.Press("Escape")
+	over()
+	if saw := Get[[]string](p.Page, `saw`); len(saw) > 0 {
+		t.Errorf("the app saw %q", saw)
+	}
+	arm()
+	s.Panel.Click(message)
+	s.Panel.Press("Escape")
+	over()
+
+	// The bar of Chromium, which has none without a window.
+	arm()
+	s.B.worker().Do(fmt.Sprintf(`chrome.debugger.detach({ tabId: %[1]d }).then(() => chrome.debugger.onDetach.dispatch({ tabId: %[1]d }, "canceled_by_user"))`, p.id))
+	over()
+	s.Panel.Says("canceled in Chrome's bar")
+	s.Panel.Shows(60)
+
+	// A worker that ends leaves the tab attached; the next one takes it anew.
+	arm()
+	s.B.worker().Do(fmt.Sprintf(`chrome.storage.session.remove("picker:%d")`, p.id))
+	s.B.KillWorker()
+	s.B.ClosePanel(s.Tab, s.Panel)
+	s.B.wake()
+	s.Open()
+	s.Ready()
+	p.Attached(true)
+	arm()
+
+	// The setting goes, another page comes, the panel is closed.
+	o := s.B.Open("options", extensionURL("options/options.html#"+s.App.URL))
+	o.Shot("options-debugger")
+	o.Click(Role("checkbox", "Pick through Chrome's debugger"))
+	s.B.Front(s.Tab)
+	over()
+	s.B.Front(o)
+	o.Click(Role("checkbox", "Pick through Chrome's debugger"))
+	s.stored(o, s.App.URL)
+	s.B.Front(s.Tab)
+	s.Panel.There(message)
+	arm()
+	s.Tab.Reload()
+	over()
+	arm()
+	s.B.ClosePanel(s.Tab, s.Panel)
+	p.Attached(false)
+	s.Open()
+	s.Ready()
+
+	// A part of another extension in the page: Chromium refuses.
+	other := t.TempDir()
+	for name, text := range map[string]string{
+		"manifest.json": `{"manifest_version": 3, "name": "Other", "version": "1", "web_accessible_resources": [{"resources": ["part.html"], "matches": ["<all_urls>"]}]}`,
+		"part.html":     `<!doctype html><title>Part</title>`,
+	} {
+		if err := os.WriteFile(filepath.Join(other, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := chromedp.CallBrowser(s.B.ctx, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := chromedp.CallBrowser(s.B.ctx, extensions.Uninstall, extensions.UninstallParams{ID: res.ID}); err != nil {
+			t.Error(err)
+		}
+	}()
+	s.Tab.Do(`new Promise((loaded) => { const f = document.createElement("iframe"); f.onload = loaded; f.src = "chrome-extension://` + res.ID + `/part.html"; document.body.append(f); })`)
+	s.Panel.Click(pickButton)
+	s.Panel.Says("another extension")
+	s.Panel.Await(armed(false))
+	p.Attached(false)
+	s.Panel.Shows(59)
+	s.Tab.Click(CSS("[data-testid=new]"))
+	s.Tab.Await(orders + ` === "1"`)
+	s.Settled()
+}

@@ -1,0 +1,315 @@
+// Runs in: service worker. The DevTools protocol, as the debugger's picker
+// uses it: inspect mode, what is known of a node, its picture. It keeps
+// nothing: what it needs in a page it makes there again, under the same name.
+
+import { cropped } from "./capture.js";
+import { matchedStyles } from "./cdpstyles.js";
+
+/** @typedef {import("./picks.js").Sessions} Sessions */
+/** A tab, or a frame of it that runs in another process. @typedef {{tabId: number, sessionId?: string}} Place */
+
+/** @type {<T = any>(place: Place, method: string, params?: object) => Promise<T>} */
+const call = async (place, method, params) => /** @type {any} */ (await chrome.debugger.sendCommand(place, method, params));
+
+/** @param {number} tabId @param {string} [sessionId] @returns {Place} */
+export const placeOf = (tabId, sessionId) => (sessionId ? { tabId, sessionId } : { tabId });
+
+// Inspect mode.
+
+/** @param {number} r @param {number} g @param {number} b @param {number} a */
+const rgba = (r, g, b, a) => ({ r, g, b, a });
+const colours = {
+  showInfo: true,
+  contentColor: rgba(43, 79, 199, 0.12), paddingColor: rgba(43, 79, 199, 0.2), borderColor: rgba(43, 79, 199, 0.9), marginColor: rgba(255, 176, 32, 0.25),
+};
+
+/** Takes the tab over; a worker before this one may have left it attached. @param {number} tabId */
+export async function attach(tabId) {
+  try {
+    await chrome.debugger.attach({ tabId }, "1.3");
+  } catch (err) {
+    if (!/already attached/.test(String(err))) throw err;
+    // Not by us: then this fails, and the first words were right.
+    await chrome.debugger.detach({ tabId }).catch(() => {
+      throw err;
+    });
+    await chrome.debugger.attach({ tabId }, "1.3");
+  }
+}
+
+/**
+ * What is pressed in the page from now on is picked. The page hears of keys
+ * alone; of two of them, so do we.
+ * @param {Place} place
+ */
+export async function inspect(place) {
+  await call(place, "DOM.enable");
+  await call(place, "Page.enable");
+  await call(place, "Overlay.enable");
+  await call(place, "Runtime.addBinding", { name: keyBinding, executionContextName: keyWorld });
+  await inAllFrames(place, `(${listenForKeys})(${JSON.stringify(keyBinding)})`);
+  // Frames of other processes; each is told of by an event.
+  await call(place, "Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: [{ type: "iframe" }] });
+  await show(place, true);
+}
+
+/** @param {Place} place @param {boolean} shown whether what is pointed at is coloured */
+export const show = (place, shown) => call(place, "Overlay.setInspectMode", { mode: "searchForNode", highlightConfig: shown ? colours : {} });
+
+/** The page's own again, but for the attachment. @param {Place} place */
+export async function rest(place) {
+  await call(place, "Overlay.setInspectMode", { mode: "none", highlightConfig: {} });
+  await inAllFrames(place, "globalThis.slidewriteKeys?.abort()");
+}
+
+/** @param {number} tabId */
+export const detach = (tabId) => chrome.debugger.detach({ tabId }).catch(() => {}); // by the user, or with the tab, it was before
+
+/** The world of the listeners for keys, and what they call. */
+const keyWorld = "slidewrite-keys";
+export const keyBinding = "slidewriteKey";
+
+/** @param {Place} place @param {string} source */
+const inAllFrames = (place, source) => call(place, "Page.addScriptToEvaluateOnNewDocument", { source, worldName: keyWorld, runImmediately: true });
+
+/** Runs in the page. @param {string} binding */
+function listenForKeys(binding) {
+  const scope = /** @type {any} */ (globalThis);
+  scope.slidewriteKeys?.abort();
+  scope.slidewriteKeys = new AbortController();
+  for (const type of ["keydown", "keyup"]) {
+    addEventListener(type, (event) => {
+      const { key, isTrusted } = /** @type {KeyboardEvent} */ (event);
+      if (isTrusted && (key === "Shift" || (key === "Escape" && type === "keydown"))) scope[binding](`${type} ${key}`);
+    }, { capture: true, signal: scope.slidewriteKeys.signal });
+  }
+}
+
+// What is known of a node.
+
+/** The world in which our code describes it, and its files. */
+const world = "slidewrite";
+const files = ["picker/tree.js", "picker/aria.js", "picker/capture.js", "picker/overlay.js", "picker/copy.js"];
+
+/**
+ * Our world in a tab's, or a process's, outermost window. It sees into all
+ * frames of that process, whatever their origin.
+ * @param {Place} place @returns {Promise<number>}
+ */
+async function worldIn(place) {
+  const { frameTree } = await call(place, "Page.getFrameTree");
+  const { executionContextId: contextId } = await call(place, "Page.createIsolatedWorld", { frameId: frameTree.frame.id, worldName: world, grantUniveralAccess: true });
+  /** @param {string} expression */
+  const run = async (expression) => {
+    const { result, exceptionDetails } = await call(place, "Runtime.evaluate", { contextId, expression });
+    if (exceptionDetails) throw new Error(textOf(exceptionDetails));
+    return result.value;
+  };
+  if (!(await run("Boolean(globalThis.slidewrite?.copyText)"))) {
+    const code = await Promise.all(files.map(async (file) => (await fetch(chrome.runtime.getURL(file))).text()));
+    await run(code.join("\n"));
+  }
+  return contextId;
+}
+
+/** @param {any} exception */
+const textOf = ({ exception, text }) => String(exception?.description ?? text);
+
+/**
+ * Calls a function in our world, with a node for its `this`.
+ * @template {any[]} A, T
+ * @param {Place} place @param {number} contextId @param {number} backendNodeId
+ * @param {(this: any, ...args: A) => T} func @param {A} args
+ * @returns {Promise<Awaited<T>>}
+ */
+async function onNode(place, contextId, backendNodeId, func, ...args) {
+  const { object } = await call(place, "DOM.resolveNode", { backendNodeId, executionContextId: contextId });
+  if (!object?.objectId) throw new Error("The element cannot be looked at.");
+  const { result, exceptionDetails } = await call(place, "Runtime.callFunctionOn", {
+    objectId: object.objectId, functionDeclaration: `${func}`, arguments: args.map((value) => ({ value })),
+    returnByValue: true, awaitPromise: true, userGesture: true,
+  });
+  if (exceptionDetails) throw new Error(textOf(exceptionDetails));
+  return result.value;
+}
+
+/** @typedef {NonNullable<ReturnType<typeof describeHere>>} Described */
+
+/**
+ * Runs in the page, our world.
+ * @this {Element}
+ * @param {SwAround | null} around
+ */
+function describeHere(around) {
+  slidewrite.ticked?.remove(); // it would be in the picture
+  const win = /** @type {Window} */ (this.ownerDocument.defaultView);
+  /** The outermost window that a script of the page can look into, as hints do. @type {any} */
+  let near = win;
+  while (near !== window && near.origin !== "null" && near.origin === near.parent.origin) near = near.parent;
+  /** Which frame that is: the place among its siblings, at each step. @type {number[]} */
+  const frame = [];
+  for (let w = near; w !== w.top; w = w.parent) frame.unshift(Array.from({ length: w.parent.length }, (_, i) => w.parent[i]).indexOf(w));
+  return {
+    capture: slidewrite.captures.capture(this, null, window, around),
+    seen: slidewrite.captures.seen(this, window, around),
+    selector: slidewrite.captures.fullSelector(this),
+    path: slidewrite.tree.pathOf(this, near),
+    page: String(near.location.href),
+    frame,
+  };
+}
+
+/** @this {Element} @param {SwAround | null} around @returns {SwAround} */
+function aroundHere(around) {
+  return slidewrite.captures.around(this, window, around);
+}
+
+/** @this {Element} */
+function tickHere() {
+  const overlay = slidewrite.ticked ?? slidewrite.makeOverlay(document);
+  slidewrite.ticked = overlay;
+  overlay.raise();
+  overlay.tick(slidewrite.tree.boxOf(this, window));
+  setTimeout(() => overlay.remove(), 1_000);
+}
+
+/** @this {Element} @param {string} text */
+function copyHere(text) {
+  return slidewrite.copyText(text);
+}
+
+/**
+ * The frame of another process, in the window of the tab.
+ * @param {number} tabId @param {Sessions} sessions @param {string} sessionId
+ * @returns {Promise<SwAround | null>}
+ */
+async function aroundOf(tabId, sessions, sessionId) {
+  if (sessionId === "") return null;
+  const { frameId, parent } = sessions[sessionId];
+  const outer = await aroundOf(tabId, sessions, parent);
+  const place = placeOf(tabId, parent);
+  const { backendNodeId } = await call(place, "DOM.getFrameOwner", { frameId });
+  return onNode(place, await worldIn(place), backendNodeId, aroundHere, outer);
+}
+
+/** Of what a rule puts before or after it: the element. @param {Place} place @param {number} contextId @param {number} backendNodeId @returns {Promise<number>} */
+async function elementOf(place, contextId, backendNodeId) {
+  const { object } = await call(place, "DOM.resolveNode", { backendNodeId, executionContextId: contextId });
+  if (object?.className !== "CSSPseudoElement") return backendNodeId;
+  const { result } = await call(place, "Runtime.callFunctionOn", { objectId: object.objectId, functionDeclaration: "function () { return this.element; }" });
+  return (await call(place, "DOM.describeNode", { objectId: result.objectId })).node.backendNodeId;
+}
+
+/**
+ * A picked node: its capture, and what else can be asked of it.
+ * @param {number} tabId @param {Sessions} sessions @param {string} sessionId @param {number} backendNodeId
+ */
+export async function nodeAt(tabId, sessions, sessionId, backendNodeId) {
+  const place = placeOf(tabId, sessionId);
+  const around = await aroundOf(tabId, sessions, sessionId);
+  const contextId = await worldIn(place);
+  backendNodeId = await elementOf(place, contextId, backendNodeId);
+  const described = await onNode(place, contextId, backendNodeId, describeHere, around);
+  return {
+    ...described,
+    tick: () => onNode(place, contextId, backendNodeId, tickHere),
+    copy: () => onNode(place, contextId, backendNodeId, copyHere, described.selector),
+    styles: () => stylesOf(place, contextId, backendNodeId),
+  };
+}
+
+// Its rules.
+
+/** @param {Place} place @param {number} contextId @param {number} backendNodeId */
+async function stylesOf(place, contextId, backendNodeId) {
+  /** Told of while the domain is switched on. @type {Map<string, import("./cdpstyles.js").Sheet>} */
+  const sheets = new Map();
+  /** @param {chrome.debugger.DebuggerSession} from @param {string} method @param {any} [params] */
+  const onEvent = (from, method, params) => {
+    if (from.tabId === place.tabId && from.sessionId === place.sessionId && method === "CSS.styleSheetAdded") sheets.set(params.header.styleSheetId, params.header);
+  };
+  chrome.debugger.onEvent.addListener(onEvent);
+  try {
+    await call(place, "CSS.enable");
+    await call(place, "DOM.getDocument", { depth: 0 });
+    const { nodeIds: [nodeId] } = await call(place, "DOM.pushNodesByBackendIdsToFrontend", { backendNodeIds: [backendNodeId] });
+    const matched = await call(place, "CSS.getMatchedStylesForNode", { nodeId });
+    const longhands = await onNode(place, contextId, backendNodeId, longhandsHere, declaredIn(matched));
+    await Promise.all([...sheets.values()].map(async (sheet) => {
+      // A bundler's style element has no address; it says which file it is of.
+      if (sheet.ownerNode && !sheet.sourceURL) sheet.devId = await onNode(place, contextId, sheet.ownerNode, devIdHere).catch(() => "");
+    }));
+    return matchedStyles(matched, sheets, longhands);
+  } finally {
+    chrome.debugger.onEvent.removeListener(onEvent);
+    await call(place, "CSS.disable").catch(() => {});
+  }
+}
+
+/** @param {any} matched @returns {string[]} the names of all that is declared */
+function declaredIn({ inlineStyle, matchedCSSRules = [] }) {
+  const styles = [inlineStyle, ...matchedCSSRules.map((/** @type {any} */ m) => m.rule.style)];
+  return [...new Set(styles.flatMap((style) => style?.cssProperties ?? []).map((p) => p.name))];
+}
+
+/** Of what each property is the short form; the engine knows. @this {Element} @param {string[]} names @returns {Record<string, string[]>} */
+function longhandsHere(names) {
+  /** @type {Record<string, string[]>} */
+  const found = {};
+  for (const name of names) {
+    const { style } = document.createElement("i");
+    style.setProperty(name, "inherit");
+    found[name] = [...style];
+  }
+  return found;
+}
+
+/** @this {Element} */
+function devIdHere() {
+  return this.getAttribute("data-vite-dev-id") ?? "";
+}
+
+// Its picture, and its frame.
+
+/**
+ * What of it can be seen now.
+ * @param {number} tabId @param {Sessions} sessions @param {SwBox} seen in the window of the tab
+ * @param {() => Promise<boolean>} armed
+ */
+export async function pictureOf(tabId, sessions, seen, armed) {
+  if (seen.w < 1 || seen.h < 1) return null;
+  const places = ["", ...Object.keys(sessions)].map((id) => placeOf(tabId, id));
+  if (await armed()) await Promise.allSettled(places.map((place) => show(place, false)));
+  try {
+    const { cssLayoutViewport: { pageX, pageY }, cssVisualViewport: { zoom = 1 } } = await call({ tabId }, "Page.getLayoutMetrics");
+    const clip = { x: (seen.x + pageX) * zoom, y: (seen.y + pageY) * zoom, width: seen.w * zoom, height: seen.h * zoom, scale: 1 };
+    const { data } = await call({ tabId }, "Page.captureScreenshot", { format: "png", clip });
+    const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob());
+    try {
+      return await cropped(bitmap, { left: 0, top: 0, width: bitmap.width, height: bitmap.height });
+    } finally {
+      bitmap.close();
+    }
+  } finally {
+    if (await armed()) await Promise.allSettled(places.map((place) => show(place, true)));
+  }
+}
+
+/**
+ * The number that chrome.scripting has for a frame.
+ * @param {number} tabId @param {number[]} frame
+ * @returns {Promise<number | undefined>}
+ */
+export async function frameIdOf(tabId, frame) {
+  if (frame.length === 0) return 0;
+  const all = await chrome.scripting.executeScript({ target: { tabId, allFrames: true }, func: whichFrame, injectImmediately: true });
+  return all.find(({ result }) => String(result) === String(frame))?.frameId;
+}
+
+/** Runs in the page. */
+function whichFrame() {
+  /** @type {number[]} */
+  const frame = [];
+  for (let w = /** @type {any} */ (window); w !== w.top; w = w.parent) frame.unshift(Array.from({ length: w.parent.length }, (_, i) => w.parent[i]).indexOf(w));
+  return frame;
+}
