@@ -24,5 +24,17 @@ func TestConfigureByHand(t *testing.T) {
 	o.Await(`document.querySelector('[data-level="ok"]') && !document.querySelector('[data-level="danger"]')`)
 	o.Await(`document.body.innerText.includes("cafe")`)
 	o.Shot("options-works")
+	for _, dark := range []bool{true, false} {
+		look := Look{Dark: dark}
+		o.Wear(look)
+		o.FocusRings("options, " + look.String())
+	}
+	// What looks for rings misses one that is not there, or hard to see.
+	for _, style := range []string{`:focus-visible { outline: none !important }`, `:focus-visible { outline-color: #d0d4dc !important }`} {
+		o.Do(`{ const sheet = new CSSStyleSheet(); sheet.replaceSync(` + js(style) + `); document.adoptedStyleSheets = [sheet]; }`)
+		if problems := o.focusProblems(); len(problems) < 5 {
+			t.Errorf("%s: %q", style, problems)
+		}
+	}
 	s.stored(o, s.App.URL)
 }

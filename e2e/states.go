@@ -29,6 +29,10 @@ var shown = struct {
 	numbers map[int]bool
 }{numbers: map[int]bool{}}
 
+// focused are the states that have every kind of control there is; in them
+// each is looked at with the focus.
+var focused = map[int]bool{3: true, 6: true, 14: true, 15: true, 22: true, 28: true, 30: true, 36: true, 42: true, 47: true, 49: true, 51: true, 53: true, 57: true}
+
 // Shows looks at the panel in the state that docs/panel-states.md numbers so:
 // light and dark, at its own width and at the narrowest, a screenshot each;
 // nothing may stick out, and nothing may keep people out. What passes by
@@ -49,6 +53,9 @@ func (p *Page) Shows(number int, again ...func()) {
 			p.T.Errorf("%d %s, %s: the panel is %d wide", number, name, look, wide)
 		}
 		p.Accessible(fmt.Sprintf("%d %s, %s", number, name, look))
+		if focused[number] {
+			p.FocusRings(fmt.Sprintf("%d %s, %s", number, name, look))
+		}
 	}
 	shown.Lock()
 	defer shown.Unlock()

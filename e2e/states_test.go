@@ -288,6 +288,7 @@ var scenes = map[int]func(s *scene){
 	},
 	15: func(s *scene) {
 		s.visit("")
+		s.Click(message) // the clipboard is for what has the focus
 		s.gesture = true
 		s.Do(`(async () => {
 			const canvas = new OffscreenCanvas(320, 200);
@@ -297,7 +298,6 @@ var scenes = map[int]func(s *scene){
 			await navigator.clipboard.write([new ClipboardItem({ "image/png": canvas.convertToBlob({ type: "image/png" }) })]);
 		})()`)
 		s.gesture = false
-		s.Click(message)
 		for n := 1; n <= 5; n++ {
 			s.Press("Control+v")
 			s.Await(fmt.Sprintf(`[...document.querySelectorAll(".composer .chip")].filter((c) => c.checkVisibility()).length === %d`, n))
@@ -506,6 +506,19 @@ var scenes = map[int]func(s *scene){
 			s.Do(`[...document.querySelectorAll("main.scroll")].find((m) => m.checkVisibility()).scrollTop = 200`)
 			s.There(Role("button", "Jump to latest"))
 		})
+		// The history covers the chat, which is then where it was.
+		const top = `[...document.querySelectorAll("main.scroll")].find((m) => m.checkVisibility()).scrollTop`
+		s.Do(top + ` = 200`)
+		s.There(Role("button", "Jump to latest"))
+		s.sessions()
+		s.Click(Role("button", "History"))
+		s.Says("Round the corners")
+		s.Click(Role("button", "History"))
+		s.There(message)
+		s.rest()
+		if at := Get[int](s.Page, top); at != 200 {
+			s.T.Errorf("after the history the chat stands at %d, not at 200", at)
+		}
 	},
 	48: func(s *scene) {
 		s.chat("Make the primary button green.", run()...)
@@ -523,7 +536,24 @@ var scenes = map[int]func(s *scene){
 		s.Fill(Role("searchbox", "Search the history"), "purple")
 		s.Says("No session has these words")
 		s.Shows(50)
-		s.Fill(Role("searchbox", "Search the history"), " ")
+		// It is kept, out of the view and over another site.
+		search := Role("searchbox", "Search the history")
+		one := `[...document.querySelectorAll(".session")].filter((row) => row.checkVisibility()).length === 1`
+		s.Fill(search, "shrink")
+		s.Await(one)
+		s.Click(Role("button", "History"))
+		s.There(message)
+		s.Click(Role("button", "History"))
+		s.Await(one)
+		s.Tab.Go(strings.Replace(s.URL, "s50.", "s49.", 1))
+		s.There(message)
+		s.visit("")
+		s.Click(Role("button", "History"))
+		s.Await(one)
+		if got := Get[string](s.Page, `[...document.querySelectorAll('[data-sw="history-search"]')].find((f) => f.checkVisibility()).value`); got != "shrink" {
+			s.T.Errorf("searched for: %q", got)
+		}
+		s.Fill(search, " ")
 	},
 	51: func(s *scene) {
 		s.history()
@@ -531,6 +561,10 @@ var scenes = map[int]func(s *scene){
 		s.There(Role("button", "Resume"))
 		s.Says("What it changed")
 		s.Shows(51)
+		s.Click(Role("button", "History"))
+		s.There(message)
+		s.Click(Role("button", "History"))
+		s.There(Role("button", "Resume")) // what was read is shown again
 	},
 	52: func(s *scene) {
 		s.history()
@@ -604,6 +638,7 @@ var scenes = map[int]func(s *scene){
 	},
 	58: func(s *scene) {
 		s.visit("")
+		s.Click(message) // the clipboard is for what has the focus
 		s.gesture = true
 		s.Do(`(async () => { // noise: nothing makes it small
 			const pixels = new ImageData(1024, 1024);
@@ -614,7 +649,6 @@ var scenes = map[int]func(s *scene){
 			await navigator.clipboard.write([new ClipboardItem({ "image/png": canvas.convertToBlob({ type: "image/png" }) })]);
 		})()`)
 		s.gesture = false
-		s.Click(message)
 		for n := 1; n <= 3; n++ {
 			s.Press("Control+v")
 			s.Await(fmt.Sprintf(chips+`.length === %d`, n))

@@ -197,7 +197,7 @@ var keys = map[string]struct {
 	text string
 }{
 	"Enter": {13, "\r"}, "Escape": {27, ""}, "Tab": {9, ""}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}, "ArrowLeft": {37, ""}, "ArrowRight": {39, ""}, " ": {32, " "},
-	"Home": {36, ""}, "End": {35, ""}, "a": {65, ""}, "v": {86, ""},
+	"Shift": {16, ""}, "Home": {36, ""}, "End": {35, ""}, "a": {65, ""}, "v": {86, ""},
 }
 
 // Press presses a key, with modifiers before it: "Enter", "Shift+Tab".

@@ -73,6 +73,25 @@ export async function until(fact, what = String(fact)) {
   }
 }
 
+/**
+ * How much longer something takes with twice the size: about 2 where its time
+ * grows with the size, 4 where it grows with the square. A machine under load
+ * makes single runs long, so that the shortest of some counts.
+ * @param {(size: number) => void} run
+ * @param {number} size enough of it to take some ms
+ */
+export function growth(run, size) {
+  /** @param {number} n */
+  const shortest = (n) => Math.min(...Array.from({ length: 3 }, () => {
+    const started = performance.now();
+    run(n);
+    return performance.now() - started;
+  }));
+  let ratio = Infinity;
+  for (let tries = 0; tries < 5 && ratio > 2.5; tries++) ratio = Math.min(ratio, shortest(2 * size) / Math.max(shortest(size), 0.1));
+  return ratio;
+}
+
 /** @param {string} text @param {string} why @returns {never} */
 function fail(text, why) {
   throw new Error(why ? `${why}: ${text}` : text);

@@ -1,5 +1,5 @@
 // The harness itself: a test that cannot fail proves nothing.
-import { deepEqual, equal, match, ok, test, throws, until } from "./harness.js";
+import { deepEqual, equal, growth, match, ok, test, throws, until } from "./harness.js";
 import { fakeChrome } from "./chrome.js";
 
 test("what is not the same fails, and says both", async () => {
@@ -15,6 +15,19 @@ test("what is the same passes", () => {
   equal(NaN, NaN);
   deepEqual(new Map([["a", [1]]]), new Map([["a", [1]]]));
   deepEqual([{ a: null }, "x"], [{ a: null }, "x"]);
+});
+
+test("growth tells a square from a line", () => {
+  /** @param {number} steps */
+  const work = (steps) => {
+    let sum = 0;
+    for (let i = 0; i < steps; i++) sum += Math.sqrt(i);
+    return sum;
+  };
+  const line = growth((n) => void work(n), 2_000_000);
+  ok(line < 3, `a line: ${line}`);
+  const square = growth((n) => void work(n * n), 1_500);
+  ok(square > 3, `a square: ${square}`);
 });
 
 test("until waits for a fact", async () => {

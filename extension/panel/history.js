@@ -32,6 +32,10 @@ export class HistoryView {
   #sessions = [];
   #provider = "";
   #most = page.sessions;
+  /** The one that is shown instead of the list. @type {Session | null} */
+  #replayed = null;
+  /** How far the list was scrolled. */
+  #top = 0;
   /** Answers to older questions are not heard. */
   #turn = 0;
 
@@ -40,6 +44,7 @@ export class HistoryView {
     this.options = options;
     this.search = el("input", { class: "input", type: "search", placeholder: "Search", "aria-label": "Search the history", data: { sw: "history-search" }, on: { input: () => {
       this.#most = page.sessions;
+      this.#top = 0;
       this.list();
     } } });
     this.providers = el("select", { class: "choice", "aria-label": "Agent", on: { change: () => {
@@ -62,12 +67,29 @@ export class HistoryView {
     fill(this.providers, known.map((p) => el("option", { value: p.id }, p.label)));
     this.providers.value = this.#provider;
     this.providers.hidden = known.length < 2;
+    if (this.#replayed) return this.bar.querySelector("button")?.focus();
     void this.load();
     this.search.focus();
   }
 
+  /** It is taken out of the panel, for a while. */
+  leave() {
+    if (!this.#replayed) this.#top = this.body.scrollTop;
+  }
+
+  /** The tab shows another site. What was searched for is kept. */
+  forget() {
+    this.#turn++;
+    this.#provider = "";
+    this.#sessions = [];
+    this.#replayed = null;
+    this.#top = 0;
+    fill(this.body);
+  }
+
   async load() {
     const turn = ++this.#turn;
+    this.#replayed = null;
     fill(this.bar, button({ label: "Back to the chat", icon: "back", class: "button quiet icon" }, this.options.close), el("h2", { class: "visually-hidden" }, "History"), this.search, this.providers);
     fill(this.body, el("p", { class: "muted middle", role: "status" }, "Reading the history…"));
     try {
@@ -77,6 +99,7 @@ export class HistoryView {
       if (turn !== this.#turn) return;
       this.#sessions = sessions;
       this.list();
+      this.body.scrollTop = this.#top;
     } catch (err) {
       if (turn === this.#turn) this.#failed(err, () => void this.load());
     }
@@ -124,6 +147,8 @@ export class HistoryView {
   /** Shows a session's last page. @param {Session} session */
   async replay(session) {
     const turn = ++this.#turn;
+    if (!this.#replayed) this.#top = this.body.scrollTop;
+    this.#replayed = session;
     const provider = this.#provider;
     const { shim: door, desk, resume } = this.options;
     const title = session.title || session.firstPrompt || "Without a title";
@@ -133,7 +158,10 @@ export class HistoryView {
     let loading = false;
     const transcript = new Transcript({ ...desk, retry() {}, goOn() {}, editAgain() {}, checkAgain() {}, queueLast() {} }, { readOnly: true });
     const earlier = button({ label: "Load earlier", class: "link more", hidden: true }, () => void load());
-    const resumeButton = button({ label: "Resume", class: "button primary", disabled: true, data: { sw: "resume" } }, () => resume({ id: session.id, provider, title }, chat));
+    const resumeButton = button({ label: "Resume", class: "button primary", disabled: true, data: { sw: "resume" } }, () => {
+      this.#replayed = null;
+      resume({ id: session.id, provider, title }, chat);
+    });
     fill(this.bar, button({ label: "Back to the list", icon: "back", class: "button quiet icon" }, () => {
       this.#turn++;
       void this.load().then(() => this.search.focus());

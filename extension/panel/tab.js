@@ -207,6 +207,7 @@ export class TabView {
     this.queueHeld = false;
     this.composer.setDraft("", []);
     if (this.history.node.isConnected) this.toggleHistory();
+    this.history.forget();
     this.keepSoon();
   }
 
@@ -556,6 +557,7 @@ export class TabView {
       box.before(history.node);
       history.open();
     } else {
+      history.leave();
       history.node.remove();
       this.historyButton.focus();
     }
