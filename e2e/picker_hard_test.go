@@ -383,7 +383,7 @@ func BenchmarkPickHover(b *testing.B) {
 }
 
 // metrics are what Chromium has counted of the page.
-func (p *Picking) metrics() map[string]float64 {
+func (p *Page) metrics() map[string]float64 {
 	p.T.Helper()
 	res, err := chromedp.Call(p.ctx, performance.GetMetrics, cdp.Empty{})
 	if err != nil {
