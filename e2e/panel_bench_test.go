@@ -288,6 +288,7 @@ func flood(b *testing.B, events []event.Event) {
 	b.ReportMetric(worst.longestCPU, "ms/longest-cpu")
 	b.ReportMetric(worst.cpu, "ms/cpu")
 	b.ReportMetric(worst.script, "ms/script")
+	b.ReportMetric(bare.longest, "ms/bare-longest")
 	b.ReportMetric(bare.longestCPU, "ms/bare-longest-cpu")
 	b.ReportMetric(bare.cpu, "ms/bare-cpu")
 	b.ReportMetric(worst.cpu/bare.cpu, "x-bare")

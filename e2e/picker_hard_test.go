@@ -376,10 +376,10 @@ func BenchmarkPickHover(b *testing.B) {
 	b.ResetTimer()
 	armed := over(max(b.N, 200))
 	b.StopTimer()
-	b.ReportMetric(1000*(armed["ScriptDuration"]-asleep["ScriptDuration"]), "script-ms/frame")
-	b.ReportMetric(1000*asleep["ScriptDuration"], "asleep-ms/frame") // with the test's own
+	b.ReportMetric(1000*(armed["ScriptDuration"]-asleep["ScriptDuration"]), "ms/frame")
+	b.ReportMetric(1000*asleep["ScriptDuration"], "ms/frame-asleep") // with the test's own
 	b.ReportMetric(armed["LayoutCount"], "layouts/frame")
-	b.ReportMetric(1000*(armed["LayoutDuration"]+armed["RecalcStyleDuration"]), "layout-ms/frame")
+	b.ReportMetric(1000*(armed["LayoutDuration"]+armed["RecalcStyleDuration"]), "ms/frame-layout")
 }
 
 // metrics are what Chromium has counted of the page.

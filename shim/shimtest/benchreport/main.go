@@ -64,7 +64,9 @@ func report(w io.Writer, files int, only string) error {
 		}
 		fmt.Fprintf(os.Stderr, "%s, %d times\n", s.bench, s.times)
 		out, err := s.run(ctx, dir, repo)
-		found.read(out)
+		if found.read(out) == 0 && err == nil {
+			fmt.Fprintf(os.Stderr, "%s: no figures\n%s", s.bench, out) // a browser is missing, perhaps: it tells
+		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s\n", out)
 			return errors.Wrap(err, s.bench)
@@ -85,7 +87,7 @@ func (s suite) run(ctx context.Context, dir, repo string) ([]byte, error) {
 			return out, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.timeout=10m", "-test.bench=^Benchmark"+strings.ReplaceAll(s.bench, "/", "$/^")+"$", fmt.Sprintf("-test.benchtime=%dx", s.times))
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.v", "-test.timeout=10m", "-test.bench=^Benchmark"+strings.ReplaceAll(s.bench, "/", "$/^")+"$", fmt.Sprintf("-test.benchtime=%dx", s.times))
 	cmd.Dir = filepath.FromSlash(s.pkg)
 	cmd.Env = append([]string{"HISTORY_SCALE=1"}, os.Environ()...) // the sizes of the targets
 	cmd.Env = append(cmd.Env, benchrepo.Env+"="+repo)
@@ -99,8 +101,10 @@ type figures map[string]map[string]float64
 // then pairs of value and unit.
 var result = regexp.MustCompile(`(?m)^Benchmark(\S+?)(?:-\d+)?[ \t]+\d+[ \t]+(.*)$`)
 
-func (f figures) read(out []byte) {
-	for _, m := range result.FindAllStringSubmatch(string(out), -1) {
+// read takes the figures of an output, and returns of how many benchmarks.
+func (f figures) read(out []byte) int {
+	all := result.FindAllStringSubmatch(string(out), -1)
+	for _, m := range all {
 		metrics := map[string]float64{}
 		fields := strings.Fields(m[2])
 		for i := 0; i+1 < len(fields); i += 2 {
@@ -110,6 +114,7 @@ func (f figures) read(out []byte) {
 		}
 		f[m[1]] = metrics
 	}
+	return len(all)
 }
 
 // table prints the rows whose benchmarks ran.
