@@ -607,6 +607,13 @@ var scenes = map[int]func(s *scene){
 	},
 	57: func(s *scene) {
 		s.visit("")
+		outlined := `!!document.querySelector("[data-slidewrite-ui]:popover-open")`
+		s.pick("h1")
+		s.Tab.Await(`!` + outlined)
+		s.point(CSS(`.tab:not([hidden]) .composer .chip`))
+		s.Tab.Await(outlined)
+		s.Click(Role("button", "Remove h1.title"))
+		s.Tab.Await(`!` + outlined)
 		s.pick("h1")
 		s.ask("Make it green.")
 		s.Shim.Say(event.Start{SessionID: "11111111-1111-4111-8111-111111111111", Model: "opus", RunID: s.Shim.id, Provider: "anthropic"},
@@ -617,12 +624,13 @@ var scenes = map[int]func(s *scene){
 		if got := Get[string](s.Page, named); got != "h1.title,.note:hover,.gone" {
 			s.T.Errorf("elements: %s", got)
 		}
-		outlined := `!!document.querySelector("[data-slidewrite-ui]:popover-open")`
 		s.Tab.Do(`document.querySelector("h1").className = "other"`) // the very element, whatever it is called by now
-		s.point(link("h1.title"))
-		s.Tab.Await(outlined)
-		s.point(message)
-		s.Tab.Await(`!` + outlined)
+		for _, name := range []Sight{link("h1.title"), CSS(`.tab:not([hidden]) .bubble .chip`)} {
+			s.point(name)
+			s.Tab.Await(outlined)
+			s.point(message)
+			s.Tab.Await(`!` + outlined)
+		}
 		s.Click(link(".note:hover"))
 		s.Tab.Await(outlined + ` && scrollY > 0`)
 		s.point(message)

@@ -182,6 +182,13 @@ test("a pairing page gets a question on our own page, and nothing is asked of th
   deepEqual([asked.code, asked.shimUrl, asked.tabId], [code, shim, 21]);
 });
 
+test("a tab that is closed takes what was kept of it along, whether a panel is open or not", async () => {
+  await chrome.storage.session.set({ "panel:3": { origin: app }, "captures:3": { chips: [] }, "picker:3": {}, "panel:4": { origin: app } });
+  chrome.tabs.onRemoved.listeners[0](3);
+  await until(async () => Object.keys(await chrome.storage.session.get(null)).every((name) => !name.endsWith(":3")));
+  deepEqual((await chrome.storage.session.get("panel:4"))["panel:4"], { origin: app });
+});
+
 test("a second offer takes the place of the first, whose page is told", async () => {
   clear();
   const before = await request();

@@ -4,6 +4,7 @@
 
 import { listen } from "../lib/messages.js";
 import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
+import { forget } from "../panel/persist.js";
 import { showBadge } from "./badge.js";
 import { clearNotice, hearNotices, runEnded } from "./notify.js";
 import { picksSettled } from "./outstanding.js";
@@ -52,6 +53,7 @@ chrome.debugger.onDetach.addListener((...event) => void onDebuggerGone(...event)
 chrome.tabs.onRemoved.addListener((tabId) => {
   confirmClosed(tabId).catch(report);
   forgetPicker(tabId).catch(report);
+  forget(tabId).catch(report);
 });
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {

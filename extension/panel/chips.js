@@ -40,6 +40,7 @@ export function chipNode(chip, { remove, highlight }) {
   const { label, text: words, thumb, pasted, path, pick } = chipView(chip);
   return el("li", { class: "chip", title: words ? `${label}: ${words}` : label, on: {
     pointerenter: () => !pasted && highlight({ selector: path, pick }), pointerleave: () => !pasted && highlight(null),
+    focusin: () => !pasted && highlight({ selector: path, pick }), focusout: () => !pasted && highlight(null),
   } },
     thumb ? el("img", { src: thumb, alt: "" }) : icon(pasted ? "image" : "pick"),
     el("span", { class: "cut" }, el("span", null, label), words && el("span", { class: "muted", dir: "auto" }, " " + words)),

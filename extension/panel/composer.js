@@ -177,6 +177,7 @@ export class Composer {
     if (text === "" && this.#chips.length === 0) return this.field.focus();
     if (this.#blocked) return this.writer.announce(this.#blocked);
     const chips = this.#chips;
+    if (chips.length > 0) this.writer.highlight(null);
     this.setDraft("", []);
     this.writer.send(text, chips);
     this.writer.changed();
@@ -198,6 +199,7 @@ export class Composer {
 
   /** @param {Chip} chip */
   #remove(chip) {
+    this.writer.highlight(null); // what is taken out does not tell that it is left
     this.#chips = this.#chips.filter((c) => c !== chip);
     this.#update();
     this.field.focus();

@@ -5,7 +5,6 @@
 import { listen } from "../lib/messages.js";
 import { load, onChange } from "../lib/settings.js";
 import { followTheme } from "../lib/theme.js";
-import { forget } from "./persist.js";
 import { pickHandlers } from "./picking.js";
 import { TabView } from "./tab.js";
 
@@ -73,7 +72,6 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 chrome.tabs.onRemoved.addListener((tabId) => {
   views.get(tabId)?.close();
   views.delete(tabId);
-  void forget(tabId);
 });
 
 document.addEventListener("visibilitychange", () => {

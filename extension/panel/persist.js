@@ -1,4 +1,4 @@
-// Runs in: side panel. What a tab's panel holds, kept in chrome.storage.session:
+// Runs in: side panel; worker (forget). What a tab's panel holds, kept in chrome.storage.session:
 // it survives the panel, a reload of the tab and a restart of the worker, and
 // ends with the browser. Nothing of it is a secret; tokens are in the settings.
 
@@ -67,9 +67,8 @@ export async function keep(tabId, kept) {
   }
 }
 
-/** @param {number} tabId */
+/** The tab is gone. @param {number} tabId */
 export async function forget(tabId) {
-  written.delete(tabId);
   await chrome.storage.session.remove([key(tabId), capturesKey(tabId)]);
 }
 

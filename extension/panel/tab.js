@@ -614,6 +614,7 @@ export class TabView {
         },
       },
       copy: (text) => void this.copy(text),
+      highlight: (target) => void this.picking.highlight(target),
       editorAddress: address,
       diff: (runId, path) => {
         if (!this.connection.shim) throw new Error("There is no connection to the shim.");

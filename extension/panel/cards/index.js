@@ -23,6 +23,7 @@ import { dividerLine, imageLine, noteLine, statsLine, stoppedLine } from "./line
  * @typedef {object} Desk
  * @property {Links} links
  * @property {(text: string) => void} copy
+ * @property {(target: import("../elements.js").Target | null) => void} highlight outlines an element in the page
  * @property {(path: string, line: number) => string} editorAddress "" when a file cannot be opened
  * @property {(runId: string, path?: string) => Promise<Diff>} diff
  * @property {(runId: string) => void} undo

@@ -29,7 +29,9 @@ export function userCard(desk) {
       const folds = now.text.length > long.characters || now.text.split("\n", long.lines + 1).length > long.lines;
       words.classList.toggle("folded", folds);
       more.hidden = !folds;
-      fill(chips, now.chips.map((chip) => el("span", { class: "chip small" },
+      fill(chips, now.chips.map((chip) => el("span", { class: "chip small", on: chip.pasted ? {} : {
+        pointerenter: () => desk.highlight({ selector: chip.path, pick: chip.pick }), pointerleave: () => desk.highlight(null),
+      } },
         chip.thumb ? el("img", { src: chip.thumb, alt: "" }) : icon(chip.pasted ? "image" : "pick"),
         el("span", { class: "cut" }, chip.label))));
       chips.hidden = now.chips.length === 0;
