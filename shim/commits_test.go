@@ -170,7 +170,11 @@ func TestCommitAllLeavesOut(t *testing.T) {
 	same := newest(s).ID
 	refused(s, "POST", "/runs/commit", those(ids[1], "nope"), 404, "not_found")
 	reply := commitAll(s, append(ids, undone, same)...)
-	want := []run.LeftRun{{ID: ids[0], Reason: "it was undone"}, {ID: undone, Reason: "it takes back a run that was not committed"}, {ID: same, Reason: "it changed nothing"}}
+	asked := ask()["prompt"].(string)
+	want := []run.LeftRun{
+		{ID: ids[0], Prompt: asked, Reason: "it was undone"}, {ID: undone, Prompt: "Undo: slide-write: " + asked, Reason: "it takes back a run that was not committed"},
+		{ID: same, Prompt: "Say nothing new.", Reason: "it changed nothing"},
+	}
 	if !slices.Equal(reply.Left, want) || !slices.Equal(reply.Runs, ids[1:]) {
 		t.Errorf("reply %+v\nwant %+v", reply, want)
 	}

@@ -42,7 +42,7 @@ func (r *Run) squash(ctx context.Context, repo *gitrepo.Repo, recs []state.Recor
 	var commits []string
 	for _, rec := range recs {
 		if rec.SHA == "" {
-			return SquashReply{}, &gitrepo.Refusal{Message: named(rec) + " has no commit", Fix: "leave it out, or commit its change first"}
+			return SquashReply{}, &gitrepo.Refusal{Message: named(rec.Prompt) + " has no commit", Fix: "leave it out, or commit its change first"}
 		}
 		if !slices.Contains(commits, rec.SHA) {
 			commits = append(commits, rec.SHA)
@@ -112,6 +112,7 @@ type CommitReply struct {
 // LeftRun is a run that is not in the commit, and why: "it was undone".
 type LeftRun struct {
 	ID     string `json:"id"`
+	Prompt string `json:"prompt"` // what it had been asked
 	Reason string `json:"reason"`
 }
 
@@ -133,7 +134,6 @@ func (r *Run) commitRuns(ctx context.Context, repo *gitrepo.Repo, recs []state.R
 		RunID: r.id, AsUser: r.m.o.CommitAsUser, Verify: r.m.o.CommitVerify, Record: r.intent,
 	}
 	in := map[string]state.Record{}
-	var left []state.Record
 	gone := 0
 	for _, rec := range recs {
 		change, reason, err := r.m.uncommitted(ctx, repo, &rec)
@@ -143,7 +143,7 @@ func (r *Run) commitRuns(ctx context.Context, repo *gitrepo.Repo, recs []state.R
 			return reply, err
 		}
 		if reason != "" {
-			left, reply.Left = append(left, rec), append(reply.Left, LeftRun{ID: rec.ID, Reason: reason})
+			reply.Left = append(reply.Left, LeftRun{ID: rec.ID, Prompt: rec.Prompt, Reason: reason})
 			continue
 		}
 		req.Runs, in[rec.ID] = append(req.Runs, gitrepo.RunChange{ID: rec.ID, Change: change}), rec
@@ -152,7 +152,7 @@ func (r *Run) commitRuns(ctx context.Context, repo *gitrepo.Repo, recs []state.R
 		if gone == len(recs) {
 			return reply, errors.Wrap(gitrepo.ErrGone, "nothing to commit")
 		}
-		return reply, nothingToCommit(left, reply.Left)
+		return reply, nothingToCommit(reply.Left)
 	}
 	committed := func(ids []string) (recs []state.Record) {
 		for _, id := range ids {
@@ -177,7 +177,7 @@ func (r *Run) commitRuns(ctx context.Context, repo *gitrepo.Repo, recs []state.R
 		if slices.ContainsFunc(run.Change.Files, func(f gitrepo.File) bool { return slices.Contains(res.LeftOut, f.Path) }) {
 			reason = "all that it changed is left out"
 		}
-		reply.Left = append(reply.Left, LeftRun{ID: run.ID, Reason: reason})
+		reply.Left = append(reply.Left, LeftRun{ID: run.ID, Prompt: in[run.ID].Prompt, Reason: reason})
 	}
 	reply.SHA, reply.Count, reply.HooksSkipped = res.Short, res.Count, res.HooksSkipped
 	reply.Subject = r.m.subject(in[reply.Runs[0]])
@@ -224,10 +224,10 @@ func (m *Manager) uncommitted(ctx context.Context, repo *gitrepo.Repo, rec *stat
 }
 
 // nothingToCommit refuses where no run waits for a commit.
-func nothingToCommit(recs []state.Record, left []LeftRun) *gitrepo.Refusal {
+func nothingToCommit(left []LeftRun) *gitrepo.Refusal {
 	var reasons []string
-	for i, rec := range recs {
-		reasons = append(reasons, named(rec)+": "+left[i].Reason)
+	for _, run := range left {
+		reasons = append(reasons, named(run.Prompt)+": "+run.Reason)
 	}
 	return &gitrepo.Refusal{Message: "nothing to commit: " + strings.Join(reasons, "; "), Fix: "look at `git status` and commit what you want"}
 }
@@ -266,8 +266,8 @@ func (m *Manager) messageOf(recs []state.Record) string {
 	return msg + strings.Join(sessions, "")
 }
 
-// named is a run for people.
-func named(rec state.Record) string { return "the run " + quote(prompt.Title(rec.Prompt)) }
+// named is the run of a prompt for people.
+func named(text string) string { return "the run " + quote(prompt.Title(text)) }
 
 // withRuns does something with runs that have ended, with the repository's lock
 // held. It is no run itself, but has a record while it goes on, so that the next
