@@ -665,6 +665,51 @@ var scenes = map[int]func(s *scene){
 		s.Await(chips + `.length === 3 && !` + chips + `[0].querySelector(".lost") && ` + chips + `[2].querySelector(".lost")`)
 		s.Shows(58)
 	},
+	61: func(s *scene) {
+		s.twice("100c84ba3", "5b1d77e02")
+		s.There(Role("button", "Make these 2 commits one"))
+		s.Shows(61)
+	},
+	62: func(s *scene) {
+		s.twice("100c84ba3", "5b1d77e02")
+		s.Shim.answers["/runs/squash"] = map[string]any{"sha": "9ee41c0d7", "subject": "slide-write: Make it green.", "runs": []string{"run-1", "run-2"}, "replaced": []string{"100c84ba3", "5b1d77e02"}, "count": 2, "hooksSkipped": true}
+		s.Do(`[...document.querySelectorAll('[data-sw="squash"]')].find((b) => b.checkVisibility()).focus()`)
+		s.Press("Enter")
+		s.Says("2 commits are one now: 9ee41c0d7")
+		s.Await(`[...document.querySelectorAll(".change .commit code")].filter((c) => c.checkVisibility() && c.textContent === "9ee41c0d7").length === 2`)
+		s.Await(`document.activeElement.dataset.sw === "commits-said" && [...document.querySelectorAll("[role=status]")].some((n) => n.textContent === "2 commits are one now: 9ee41c0d7")`)
+		s.Shows(62)
+	},
+	63: func(s *scene) {
+		s.twice("100c84ba3", "5b1d77e02")
+		s.Shim.refuse["/runs/squash"] = refused(409, "conflict", "the commit 100c84ba3 is pushed already: origin/main has it", "leave them as they are: who has pulled them would get them twice")
+		s.Click(Role("button", "Make these 2 commits one"))
+		s.Says("Nothing was changed.")
+		s.There(Role("button", "Make these 2 commits one"))
+		s.Shows(63)
+	},
+	64: func(s *scene) {
+		s.settings(map[string]any{"autoCommit": false})
+		s.twice("", "")
+		s.Says("2 changes not committed")
+		if Get[bool](s.Page, `[...document.querySelectorAll(".waits")].some((n) => n.checkVisibility())`) {
+			s.T.Error("each card says once more that it is not committed")
+		}
+		s.Shows(64)
+	},
+	65: func(s *scene) {
+		s.settings(map[string]any{"autoCommit": false})
+		s.twice("", "")
+		s.Shim.answers["/runs/commit"] = map[string]any{
+			"sha": "9ee41c0d7", "subject": "slide-write: Make it green.", "runs": []string{"run-1"}, "count": 1, "hooksSkipped": false, "leftOut": []string{"src/page.css"},
+			"left":  []any{map[string]any{"id": "run-2", "prompt": "Then make it round.", "reason": "all that it changed is left out"}},
+			"notes": []any{map[string]any{"message": "`src/page.css` has other work where the run changed it: yours, or what is committed by now; commit it yourself", "level": "warning", "code": "overlap"}},
+		}
+		s.Click(Role("button", "Commit all"))
+		s.Says("Committed 1 change as 9ee41c0d7")
+		s.Says("1 change not committed")
+		s.Shows(65)
+	},
 }
 
 // pick picks an element of the page.

@@ -147,3 +147,11 @@ test("an abort ends the following, and no attempt comes behind it", async () => 
   });
   equal(asked.length, 1);
 });
+
+test("commits: which runs, as a body", async () => {
+  const asked = await played([json({ sha: "a" }), json({ sha: "b" })], async (shim) => {
+    equal((await shim.squash(["r1", "r2"])).sha, "a");
+    equal((await shim.commit(["r3"])).sha, "b");
+  });
+  deepEqual(asked.map((one) => [one.method, one.path, one.body]), [["POST", "/runs/squash", { runs: ["r1", "r2"] }], ["POST", "/runs/commit", { runs: ["r3"] }]]);
+});

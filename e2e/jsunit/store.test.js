@@ -1,6 +1,6 @@
 // Runs in: the jsunit page. A chat, event by event.
 import { deepEqual, equal, handled, ok, test } from "./harness.js";
-import { ask, begun, divide, emptyChat, fail, receive, reduce, sizeOf, stopping, undone } from "../../extension/panel/store.js";
+import { ask, begun, committed, divide, emptyChat, fail, receive, reduce, sizeOf, stopping, together, undone, waiting } from "../../extension/panel/store.js";
 
 /** @typedef {import("../../extension/panel/store.js").Chat} Chat */
 /** @typedef {import("../../extension/lib/events.js").WireEvent} WireEvent */
@@ -180,4 +180,41 @@ test("however long its runs, a chat stays bounded: the newest is whole, what the
   const old = /** @type {any} */ (longer.items.find((item) => item.kind === "steps"));
   deepEqual([old.steps[0].result.text.length, old.steps[0].result.truncated], [200, true]);
   equal(new Set(longer.items.map((item) => item.key)).size, longer.items.length);
+});
+
+/** A chat of runs, each of which changed a file; `sha` "" is not committed. @param {Chat} chat @param {[string, string][]} runs */
+const ran = (chat, runs) => runs.reduce((c, [runId, sha]) => play([{ ...start, runId }, { type: "result" },
+  { type: "change", files: [{ path: `${runId}.css`, status: "modified", added: 1, removed: 0, binary: false, yours: false }], added: 1, removed: 0 },
+  ...(sha ? [{ type: "commit", sha, count: 1, hooksSkipped: false }] : []), { type: "done" }], ask(c, { text: runId, provider: "anthropic", now: 1 })), chat);
+
+test("what waits to be committed is what this chat changed and nobody committed", () => {
+  let chat = divide(ran(emptyChat(), [["r0", ""]]), "New chat");
+  chat = ran(chat, [["r1", ""], ["r2", "aaa"], ["r3", ""], ["r4", ""]]);
+  chat = undone(chat, "r3", { state: "undone", by: "u3", sha: "", message: "", fix: "", files: [] });
+  deepEqual(waiting(chat).map((item) => item.runId), ["r1", "r4"]);
+  deepEqual(committed(chat), { runs: ["r2"], commits: ["aaa"] });
+  const yours = play([{ ...start, runId: "r5" }, { type: "change", files: [{ path: "b.css", status: "modified", added: 1, removed: 0, binary: false, yours: true }] }, { type: "done" }], ask(chat, { text: "x", provider: "anthropic", now: 1 }));
+  const refused = play([{ ...start, runId: "r6" }, { type: "change", files: [{ path: "b.css", status: "modified" }] }, { type: "commit_error", message: "no" }, { type: "done" }], ask(yours, { text: "x", provider: "anthropic", now: 1 }));
+  deepEqual(waiting(refused).map((item) => item.runId), ["r1", "r4"]);
+});
+
+test("runs have one commit together, and so have what took them back", () => {
+  let chat = frozen(ran(emptyChat(), [["r1", "aaa"], ["r2", "bbb"], ["r3", ""]]));
+  chat = undone(chat, "r1", { state: "undone", by: "u1", sha: "ccc", message: "", fix: "", files: [] }, { id: "u1", sha: "ccc" });
+  deepEqual(committed(chat), { runs: ["r1", "u1", "r2"], commits: ["aaa", "ccc", "bbb"] });
+  const one = together(frozen(chat), ["r1", "u1", "r2"], { sha: "ddd", hooksSkipped: true });
+  deepEqual(committed(one).commits, ["ddd"]);
+  const changes = /** @type {any[]} */ (one.items.filter((item) => item.kind === "change"));
+  deepEqual(changes.map((item) => item.commit?.sha ?? null), ["ddd", "ddd", null]);
+  equal(changes[0].undo.sha, "ddd");
+  const back = undone(one, "r1", null, { id: "v1", sha: "eee" });
+  deepEqual(committed(back).runs, ["r1", "u1", "v1", "r2"]);
+  const all = together(back, ["r3"], { sha: "fff", hooksSkipped: false, leftOut: ["r3.css"] });
+  deepEqual(/** @type {any} */ (all.items.findLast((item) => item.kind === "change")).commit, { sha: "fff", count: 0, hooksSkipped: false });
+});
+
+test("what became of the commits goes with the next message, and with a new chat", () => {
+  const chat = { ...ran(emptyChat(), [["r1", "aaa"]]), commits: { state: /** @type {const} */ ("done"), message: "m", notes: [], fix: "" } };
+  equal(ask(chat, { text: "x", provider: "anthropic", now: 1 }).commits, null);
+  equal(divide(chat, "New chat").commits, null);
 });

@@ -77,6 +77,20 @@ import { frames } from "./sse.js";
  */
 /** @typedef {{diff: string, files: ChangedFile[], added: number, removed: number}} Diff */
 /** @typedef {{id: string, files: string[], sha: string, of: string, prompt: string, commitError?: string}} Undone */
+/** @typedef {{sha: string, subject: string, runs: string[], replaced: string[], count: number, hooksSkipped: boolean}} Squashed */
+/**
+ * One commit of several runs: `left` runs are not in it, `leftOut` paths not, or
+ * not wholly.
+ * @typedef {object} Committed
+ * @property {string} sha
+ * @property {string} subject
+ * @property {string[]} runs
+ * @property {number} count
+ * @property {boolean} hooksSkipped
+ * @property {{id: string, prompt: string, reason: string}[]} left
+ * @property {string[]} leftOut
+ * @property {{message: string}[]} notes
+ */
 /** @typedef {{system: string, prompt: string, attachments: {name: string, bytes: number}[] | null}} Preview */
 /** @typedef {{id: number, event: WireEvent}} Numbered */
 /**
@@ -324,6 +338,10 @@ export function connect({ shimUrl, token }) {
     stop: (id) => call(run(id) + "/stop", { method: "POST" }),
     /** @param {string} id @returns {Promise<Undone>} */
     undo: (id) => call(run(id) + "/undo", { method: "POST" }),
+    /** Makes the commits of these runs one. @param {string[]} ids @returns {Promise<Squashed>} */
+    squash: (ids) => call("/runs/squash", { method: "POST", body: { runs: ids } }),
+    /** Makes one commit of the changes of these runs. @param {string[]} ids @returns {Promise<Committed>} */
+    commit: (ids) => call("/runs/commit", { method: "POST", body: { runs: ids } }),
     /** @param {{signal?: AbortSignal}} [options] @returns {Promise<RunSummary[]>} */
     runs: async ({ signal } = {}) => (await call("/runs", { signal })).runs,
     /** @param {string} id @param {string} [path] @returns {Promise<Diff>} */

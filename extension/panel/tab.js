@@ -9,6 +9,7 @@ import { clock, count, oneLine } from "../lib/format.js";
 import { send as tell } from "../lib/messages.js";
 import { forOrigin, isLoopback, originKey, save, saveOrigin, usePairing } from "../lib/settings.js";
 import { ShimError } from "../lib/shim.js";
+import { CommitsCard, carryOut } from "./cards/commits.js";
 import { chipView, forShim, patched } from "./chips.js";
 import { Composer, RunBar } from "./composer.js";
 import { Connection, judge } from "./connection.js";
@@ -61,6 +62,10 @@ export class TabView {
   #nextMessage = 1;
   #escapeUntil = 0;
   #drawing = false;
+  /** What is being done with the chat's commits. @type {import("./cards/commits.js").What | ""} */
+  #committing = "";
+  /** Whose end `commits` shows. @type {Chat | null} */
+  #ends = null;
   #ready = false;
   /** @type {AbortController} ends what belongs to the present chat */
   #abort = new AbortController();
@@ -102,7 +107,8 @@ export class TabView {
     this.notices = el("section", { class: "notices", "aria-label": "Notices", hidden: true });
     this.transcript = new Transcript(this.desk());
     this.stateBox = el("div", { class: "state-box" });
-    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node);
+    this.commits = new CommitsCard((what, runs) => void this.settleCommits(what, runs), copy);
+    this.box = el("main", { class: "scroll", tabindex: "0", "aria-label": "Chat" }, this.stateBox, this.transcript.node, this.commits.node);
     this.jump = button({ label: "Jump to latest", icon: "down", text: true, class: "button jump", hidden: true, data: { sw: "jump" } }, () => {
       this.transcript.latest();
       this.follow.toEnd();
@@ -489,7 +495,7 @@ export class TabView {
     if (!shim) return;
     try {
       const { id, sha, commitError = "" } = await shim.undo(runId);
-      this.chat = undone(this.chat, runId, { state: "undone", by: id, sha, message: commitError && `Not committed: ${commitError}`, fix: "", files: [] });
+      this.chat = undone(this.chat, runId, { state: "undone", by: id, sha, message: commitError && `Not committed: ${commitError}`, fix: "", files: [] }, { id, sha });
       this.announce("Taken back");
     } catch (err) {
       this.connection.noticed(err);
@@ -507,13 +513,30 @@ export class TabView {
     const { shim } = this.connection;
     if (!shim) return;
     try {
-      await shim.undo(by);
-      this.chat = undone(this.chat, runId, null);
+      this.chat = undone(this.chat, runId, null, await shim.undo(by));
       this.announce("Put back");
     } catch (err) {
       this.connection.noticed(err);
       this.announce(String(/** @type {Error} */ (err).message), true);
     }
+    this.keepSoon();
+    this.draw();
+    void this.connection.ask();
+  }
+
+  /** Commits what waits in this chat, or makes its commits one. @param {import("./cards/commits.js").What} what @param {string[]} runs */
+  async settleCommits(what, runs) {
+    const { shim } = this.connection;
+    if (!shim || this.#committing) return;
+    const { signal } = this.#abort;
+    this.#committing = what;
+    this.draw();
+    const { view, apply, error } = await carryOut(shim, what, runs);
+    this.#committing = "";
+    if (error) this.connection.noticed(error);
+    if (signal.aborted) return; // another site's chat is here
+    this.chat = { ...apply(this.chat), commits: this.chat.run ? null : view };
+    this.announce(view.message);
     this.keepSoon();
     this.draw();
     void this.connection.ask();
@@ -660,6 +683,12 @@ export class TabView {
     if (this.transcript.show(this.chat, this.details, () => this.follow.grown())) this.draw();
     this.drawRun();
     const { meta } = this.connection;
+    const doing = this.#committing;
+    if (this.once("commits", [doing, meta?.capabilities]) || this.#ends !== this.chat) {
+      this.#ends = this.chat;
+      this.commits.show(this.chat, { can: meta?.capabilities ?? [], doing });
+      this.follow.grown();
+    }
     const site = this.site();
     this.composer.show({
       running: this.chat.run !== null || this.busy !== null, blocked: this.blocked(), why: this.state().kind === "ready" ? this.blocked() : "", armed: this.picking.armed, providers: meta?.providers ?? [], provider: this.providerId(),

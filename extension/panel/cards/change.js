@@ -21,7 +21,7 @@ export function changeCard(desk) {
   const list = el("ul", { class: "files" });
   const settled = el("div", { class: "settled" });
   const row = el("div", { class: "row" });
-  const node = el("section", { class: "card change", "aria-label": "What changed" }, title, list, settled, row);
+  const node = el("div", { class: "card change", role: "group", "aria-label": "What changed" }, title, list, settled, row);
   /** @type {ChangeItem | undefined} */
   let item;
   /** @type {ChangedFile[] | undefined} */
@@ -121,7 +121,7 @@ function commitLine({ commit, commitError, files }) {
       el("span", null, "Committed as ", el("code", null, commit.sha), commit.count !== files.length && files.length > 0 ? ` (${plural(commit.count, "file")}) ` : " ",
         commit.hooksSkipped && el("span", { class: "tag", title: "The repository's commit hooks were not run; slidewrite --commit-verify runs them" }, "hooks skipped")));
   }
-  return commitError ? null : el("p", { class: "commit" }, icon("commit"), "Not committed");
+  return commitError ? null : el("p", { class: "commit waits" }, icon("commit"), "Not committed");
 }
 
 /** @param {ChangeItem} item @param {Desk} desk */
