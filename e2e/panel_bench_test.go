@@ -131,7 +131,7 @@ func (p *Page) weigh(act func(), until string) weight {
 		ask();
 	}))`)
 	for deadline := began.Add(10 * patience); ; {
-		if Get[bool](p, `Promise.race([weighed.then(() => true), new Promise((done) => setTimeout(done, 5_000, false))])`) {
+		if Get[bool](p, `Promise.race([weighed.then(() => true), new Promise((done) => setTimeout(done, 2_000, false))])`) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -145,7 +145,7 @@ func (p *Page) weigh(act func(), until string) weight {
 	call(p, tracing.End, cdp.Empty{})
 	select {
 	case <-complete:
-	case <-time.After(5 * patience):
+	case <-time.After(10 * patience):
 		p.T.Fatal("the trace did not end")
 	}
 	w.script = 1000 * (after["ScriptDuration"] - before["ScriptDuration"])

@@ -37,6 +37,8 @@ import { Transcript } from "./transcript.js";
 
 /** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands; how long a message waits for what is still found out about its picks. */
 const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000, findings: 1_500 };
+/** In ms: a frame that took longer is followed by a pause, and how long at most. */
+const pause = { after: 12, most: 200 };
 /** So many sent messages can be recalled. */
 const mostRecall = 50;
 
@@ -62,6 +64,8 @@ export class TabView {
   #nextMessage = 1;
   #escapeUntil = 0;
   #drawing = false;
+  /** When the next frame may be drawn, by the clock of the page. */
+  #rested = 0;
   /** What is being done with the chat's commits. @type {import("./cards/commits.js").What | ""} */
   #committing = "";
   /** Whose end `commits` shows. @type {Chat | null} */
@@ -671,10 +675,17 @@ export class TabView {
   draw() {
     if (this.#drawing || !this.#shown) return;
     this.#drawing = true;
-    requestAnimationFrame(() => {
+    const frame = () => requestAnimationFrame(() => {
       this.#drawing = false;
+      const began = performance.now();
       this.drawNow();
+      const ended = performance.now();
+      const took = ended - began;
+      this.#rested = took > pause.after ? ended + Math.min(2 * took, pause.most) : 0;
     });
+    const wait = this.#rested - performance.now();
+    if (wait > 0) setTimeout(frame, wait);
+    else frame();
   }
 
   drawNow() {
