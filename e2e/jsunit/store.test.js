@@ -1,6 +1,6 @@
 // Runs in: the jsunit page. A chat, event by event.
 import { deepEqual, equal, handled, ok, test } from "./harness.js";
-import { ask, begun, committed, divide, emptyChat, fail, receive, reduce, sizeOf, stopping, together, undone, waiting } from "../../extension/panel/store.js";
+import { ask, begun, committed, corrected, divide, emptyChat, fail, receive, reduce, sizeOf, stopping, together, undone, waiting } from "../../extension/panel/store.js";
 
 /** @typedef {import("../../extension/panel/store.js").Chat} Chat */
 /** @typedef {import("../../extension/lib/events.js").WireEvent} WireEvent */
@@ -211,6 +211,14 @@ test("runs have one commit together, and so have what took them back", () => {
   deepEqual(committed(back).runs, ["r1", "u1", "v1", "r2"]);
   const all = together(back, ["r3"], { sha: "fff", hooksSkipped: false, leftOut: ["r3.css"] });
   deepEqual(/** @type {any} */ (all.items.findLast((item) => item.kind === "change")).commit, { sha: "fff", count: 0, hooksSkipped: false });
+});
+
+test("what the shim says of commits holds", () => {
+  const chat = frozen(ran(emptyChat(), [["r1", "aaa"], ["r2", "bbb"], ["r3", ""], ["r4", ""]]));
+  const runs = [{ id: "r1", sha: "aaa4567890" }, { id: "r2", sha: "ccc4567890" }, { id: "r3", sha: "ccc4567890" }, { id: "r4", sha: "" }, { id: "other", sha: "d" }];
+  const now = /** @type {any[]} */ (corrected(chat, runs).items.filter((item) => item.kind === "change"));
+  deepEqual(now.map((item) => item.commit?.sha ?? ""), ["aaa", "ccc456789", "ccc456789", ""]);
+  equal(corrected(chat, runs.slice(0, 1)), chat);
 });
 
 test("what became of the commits goes with the next message, and with a new chat", () => {

@@ -138,7 +138,7 @@ export class HistoryView {
   /** @param {Session} session */
   #row(session) {
     const time = session.endedAt ?? session.startedAt;
-    const commits = session.runs.filter((run) => run.sha && run.kind !== "undo").length;
+    const commits = new Set(session.runs.filter((run) => run.sha && run.kind !== "undo").map((run) => run.sha)).size; // several runs may have one
     const facts = [time && hour(new Date(time)), plural(session.messageCount, "message"), commits > 0 && plural(commits, "commit")].filter(Boolean).join(" · ");
     return el("li", null, el("button", { type: "button", class: "session", data: { sw: "session" }, on: { click: () => void this.replay(session) } },
       el("span", { class: "cut", dir: "auto" }, session.title || session.firstPrompt || "Without a title"), el("span", { class: "muted" }, facts)));
@@ -279,7 +279,7 @@ function changeOf(run, key) {
   return {
     kind: "change", key, runId: run.id, settled: !run.undoable && !run.undone, added: 0, removed: 0, commitError: null,
     files: run.files.map((path) => ({ path, status: "modified", added: 0, removed: 0, binary: false, yours: false })),
-    commit: run.sha ? { sha: run.sha, count: run.files.length, hooksSkipped: false } : null,
+    commit: run.sha ? { sha: run.sha.slice(0, 9), count: run.files.length, hooksSkipped: false } : null,
     undo: run.undone ? { state: "undone", by: "", sha: "", message: "", fix: "", files: [] } : null,
   };
 }

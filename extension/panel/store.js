@@ -207,6 +207,18 @@ export function committed(chat) {
 }
 
 /**
+ * What the shim says of the commits of runs holds: somebody else may have made
+ * them one, or the answer about it was lost.
+ * @param {Chat} chat
+ * @param {{id: string, sha: string}[]} runs
+ */
+export function corrected(chat, runs) {
+  const shown = new Map(changes(chat).map((item) => [item.runId, item.commit?.sha ?? ""]));
+  const other = runs.filter(({ id, sha }) => sha && shown.has(id) && !(shown.get(id) && sha.startsWith(shown.get(id) ?? "")));
+  return other.reduce((now, { id, sha }) => together(now, [id], { sha: sha.slice(0, 9), hooksSkipped: false }), chat);
+}
+
+/**
  * These runs have this commit now.
  * @param {Chat} chat
  * @param {string[]} runs

@@ -4,7 +4,7 @@
 import { button, el, fill, icon } from "../../lib/dom.js";
 import { oneLine, plural } from "../../lib/format.js";
 import { fixLine } from "../fix.js";
-import { committed, together, waiting } from "../store.js";
+import { committed, corrected, together, waiting } from "../store.js";
 
 /** @typedef {import("../store.js").Chat} Chat */
 /** @typedef {import("../store.js").ChangeItem} ChangeItem */
@@ -86,7 +86,8 @@ export async function carryOut(shim, what, runs) {
     const { message, fix, status } = /** @type {ShimError} */ (error);
     const nothing = what === "squash" ? "Nothing was changed." : "Nothing was committed.";
     const view = status === 0 ? { message: "The shim did not answer.", fix: "" } : { message: `${message} ${nothing}`, fix };
-    return { view: { state: "refused", notes: [], ...view }, apply: (chat) => chat, error };
+    const list = await shim.runs().catch(() => []);
+    return { view: { state: "refused", notes: [], ...view }, apply: (chat) => corrected(chat, list), error };
   }
 }
 
