@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,34 +14,50 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// debugging is a story whose site is picked from by the debugger, with a frame
-// of another origin over the app, half as large as it is by itself.
-func debugging(t *testing.T) (*Story, *Picking, string) {
+// debugging is a story whose site is picked from by the debugger, with frames
+// of other origins over the app: of another host, half as large as it is by
+// itself; in such a one, of the app's host; and of the app's host at once. They
+// show pages of hard. The addresses of that, and of the one around, are returned.
+func debugging(t *testing.T) (s *Story, p *Picking, site, outer string) {
 	t.Helper()
-	s := Tell(t)
+	s = Tell(t)
 	s.Play(green, config())
 	s.Connect("debuggerPicker", true)
 	s.Open()
 	s.Ready()
-	site := strings.Replace(hard(t), "127.0.0.1", "localhost", 1)
-	s.Tab.Do(`new Promise((loaded) => {
-		const frame = document.createElement("iframe");
-		frame.className = "other";
-		frame.style = "position: fixed; left: 40px; top: 300px; width: 600px; height: 400px; border: 0; transform: scale(.5); transform-origin: 0 0";
-		frame.onload = loaded;
-		frame.src = ` + js(site+"/layers.html") + `;
-		document.body.append(frame);
-	})`)
-	p := &Picking{Page: s.Tab, b: s.B}
+	site = hard(t)
+	around := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><title>Outer</title><link rel="icon" href="data:,"><iframe class="inner" src="%s/drawing.html" style="position: absolute; left: 20px; top: 10px; width: 400px; height: 140px; border: 0"></iframe>`, site)
+	}))
+	t.Cleanup(around.Close)
+	for _, f := range [][3]string{
+		{"other", abroad(site) + "/layers.html", "top: 300px; width: 600px; height: 400px; border: 0; transform: scale(.5); transform-origin: 0 0"},
+		{"outer", abroad(around.URL) + "/", "top: 520px; width: 440px; height: 160px; border: 2px solid"},
+		{"same", site + "/drawing.html", "top: 520px; left: 600px; width: 400px; height: 120px; border: 0"},
+	} {
+		s.Tab.Do(`new Promise((loaded) => {
+			const frame = document.createElement("iframe");
+			frame.className = ` + js(f[0]) + `;
+			frame.style = "position: fixed; left: 40px; " + ` + js(f[2]) + `;
+			frame.onload = loaded;
+			frame.src = ` + js(f[1]) + `;
+			document.body.append(frame);
+		})`)
+	}
+	p = &Picking{Page: s.Tab, b: s.B}
 	p.id = Get[int](s.B.worker(), `chrome.tabs.query({ url: `+js(s.App.URL+"/*")+` }).then(([tab]) => tab.id)`)
 	p.Do(`(() => {
 		window.saw = [];
-		for (const type of ["pointerdown", "pointermove", "mousedown", "mouseup", "mousemove", "mouseover", "click", "keydown", "keyup", "copy", "toggle", "beforetoggle", "resize"]) {
+		for (const type of ["pointerdown", "pointermove", "mousedown", "mouseup", "mousemove", "mouseover", "click", "keydown", "keyup", "copy", "toggle", "beforetoggle"]) {
 			addEventListener(type, (event) => saw.push(type + " " + (event.key ?? "")), true);
 		}
 	})()`)
-	return s, p, site
+	return s, p, site, around.URL
 }
+
+// abroad is an address of this machine by its other name.
+func abroad(url string) string { return strings.Replace(url, "127.0.0.1", "localhost", 1) }
 
 // Attached waits until the extension's debugger is, or is not, in the tab.
 func (p *Picking) Attached(yes bool) {
@@ -71,7 +89,7 @@ func (s *Story) sent() string {
 // rules style what was picked, also inside a frame of another origin; the page
 // hears nothing of five picks, and nothing of the debugger is left.
 func TestDebuggerPick(t *testing.T) {
-	s, p, site := debugging(t)
+	s, p, site, outer := debugging(t)
 	s.arm()
 	p.Attached(true)
 	p.Do(`saw.length = 0`)
@@ -91,8 +109,7 @@ func TestDebuggerPick(t *testing.T) {
 	// Shift is pressed where the focus is: in the panel, or in the page.
 	s.Panel.Click(message)
 	p.shift(s.Panel, true)
-	x, y = p.at("[data-testid=espresso] h3")
-	p.Click(x, y, "Shift")
+	p.Click(62+300, 532+60, "Shift")
 	s.Panel.Await(chips + `.length === 4`)
 	p.shift(s.Panel, false)
 	s.Panel.Click(message)
@@ -102,18 +119,16 @@ func TestDebuggerPick(t *testing.T) {
 		return Get[string](s.Panel, `document.querySelector('[data-sw="composer"]').value`)
 	}
 	s.Panel.Await(chips + `[3].querySelector("img")`) // after the copy
-	if got := copied(); !Get[bool](p.Page, `document.querySelectorAll(`+js(got)+`).length === 1 && document.querySelector(`+js(got)+`).matches("[data-testid=espresso] h3")`) {
+	if got := copied(); got != "html > body > canvas" {
 		t.Errorf("copied: %s", got)
 	}
-	x, y = p.at("h1")
-	p.mouse(x, y, "", "move")
 	p.shift(p.Page, true)
-	p.Click(x, y, "Shift")
+	p.Click(600+300, 520+60, "Shift")
 	s.Panel.Await(chips + `.length === 5`)
 	s.Panel.Await(armed(false))
 	p.Attached(false)
 	s.Panel.Await(chips + `.every((chip) => chip.querySelector("img"))`)
-	if got := copied(); got != "#root > header > h1" {
+	if got := copied(); got != "html > body > canvas" {
 		t.Errorf("copied: %s", got)
 	}
 	if saw := Get[[]string](p.Page, `saw`); len(saw) > 0 {
@@ -135,8 +150,12 @@ func TestDebuggerPick(t *testing.T) {
 		`"file":"src/Button.jsx","line":2,"stack":["Button","App"],"framework":"react"`,
 		`{"selector":"element.style","props":{"background":`,
 		`"rect":{"x":140,"y":310,"w":50,"h":20},"role":"button","name":"Off"`,
-		`"frame":"iframe.other ` + site + `/layers.html","disabled":true`,
-		`{"selector":".at","source":"` + site + `/base.css","line":`,
+		`"frame":"iframe.other:nth-of-type(1) ` + abroad(site) + `/layers.html","disabled":true`,
+		`{"selector":".at","source":"` + abroad(site) + `/base.css","line":3`,
+		`"rect":{"x":282,"y":552,"w":200,"h":100}`,
+		`"frame":"iframe.outer:nth-of-type(2) ` + abroad(outer) + `/ > iframe.inner ` + site + `/drawing.html","clipped":true`,
+		`"rect":{"x":820,"y":540,"w":200,"h":100}`,
+		`"frame":"iframe.same:nth-of-type(3) ` + site + `/drawing.html","clipped":true`,
 	} {
 		if !strings.Contains(told, part) {
 			t.Errorf("the agent was not told %s:\n%s", part, told[max(0, len(told)-6000):])
@@ -150,7 +169,7 @@ func TestDebuggerPick(t *testing.T) {
 // TestDebuggerEnds: whatever ends the picker, the debugger leaves the tab; and
 // where it cannot be had, a person is told why, and what to do.
 func TestDebuggerEnds(t *testing.T) {
-	s, p, _ := debugging(t)
+	s, p, _, _ := debugging(t)
 	arm := func() {
 		t.Helper()
 		s.arm()
@@ -190,6 +209,13 @@ func TestDebuggerEnds(t *testing.T) {
 	s.Open()
 	s.Ready()
 	p.Attached(true)
+	arm()
+
+	// One that ends on its way out: the next one finishes it.
+	s.B.worker().Do(fmt.Sprintf(`chrome.storage.session.get("picker:%[1]d").then((all) => chrome.storage.session.set({ "picker:%[1]d": { ...all["picker:%[1]d"], armed: false } }))`, p.id))
+	s.B.KillWorker()
+	s.B.wake()
+	over()
 	arm()
 
 	// The setting goes, another page comes, the panel is closed.

@@ -91,25 +91,20 @@ function listenForKeys(binding) {
 const world = "slidewrite";
 const files = ["picker/tree.js", "picker/aria.js", "picker/capture.js", "picker/overlay.js", "picker/copy.js"];
 
-/**
- * Our world in a tab's, or a process's, outermost window. It sees into all
- * frames of that process, whatever their origin.
- * @param {Place} place @returns {Promise<number>}
- */
-async function worldIn(place) {
-  const { frameTree } = await call(place, "Page.getFrameTree");
-  const { executionContextId: contextId } = await call(place, "Page.createIsolatedWorld", { frameId: frameTree.frame.id, worldName: world, grantUniveralAccess: true });
+/** Our world in a frame. @param {Place} place @param {string} frameId @returns {Promise<number>} */
+const worldIn = async (place, frameId) => (await call(place, "Page.createIsolatedWorld", { frameId, worldName: world })).executionContextId;
+
+/** Our code in such a world. @param {Place} place @param {number} contextId */
+async function load(place, contextId) {
   /** @param {string} expression */
-  const run = async (expression) => {
+  const evaluate = async (expression) => {
     const { result, exceptionDetails } = await call(place, "Runtime.evaluate", { contextId, expression });
     if (exceptionDetails) throw new Error(textOf(exceptionDetails));
     return result.value;
   };
-  if (!(await run("Boolean(globalThis.slidewrite?.copyText)"))) {
-    const code = await Promise.all(files.map(async (file) => (await fetch(chrome.runtime.getURL(file))).text()));
-    await run(code.join("\n"));
-  }
-  return contextId;
+  if (await evaluate("Boolean(globalThis.slidewrite?.copyText)")) return;
+  const code = await Promise.all(files.map(async (file) => (await fetch(chrome.runtime.getURL(file))).text()));
+  await evaluate(code.join("\n"));
 }
 
 /** @param {any} exception */
@@ -124,16 +119,59 @@ const textOf = ({ exception, text }) => String(exception?.description ?? text);
  */
 async function onNode(place, contextId, backendNodeId, func, ...args) {
   const { object } = await call(place, "DOM.resolveNode", { backendNodeId, executionContextId: contextId });
-  if (!object?.objectId) throw new Error("The element cannot be looked at.");
+  if (!object?.objectId) throw new Error("it is gone");
+  return run(place, { objectId: object.objectId }, func, ...args);
+}
+
+/**
+ * @template {any[]} A, T
+ * @param {Place} place @param {{objectId: string} | {executionContextId: number}} on
+ * @param {(this: any, ...args: A) => T} func @param {A} args
+ * @returns {Promise<Awaited<T>>}
+ */
+async function run(place, on, func, ...args) {
   const { result, exceptionDetails } = await call(place, "Runtime.callFunctionOn", {
-    objectId: object.objectId, functionDeclaration: `${func}`, arguments: args.map((value) => ({ value })),
-    returnByValue: true, awaitPromise: true, userGesture: true,
+    ...on, functionDeclaration: `${func}`, arguments: args.map((value) => ({ value })), returnByValue: true, awaitPromise: true, userGesture: true,
   });
   if (exceptionDetails) throw new Error(textOf(exceptionDetails));
   return result.value;
 }
 
-/** @typedef {NonNullable<ReturnType<typeof describeHere>>} Described */
+/**
+ * Runs in the page, our world. Whether this window is the outermost one from
+ * which a script can look at the element.
+ * @this {Element}
+ */
+function isOutermostHere() {
+  let win = /** @type {Window} */ (this.ownerDocument.defaultView);
+  try {
+    while (win.parent !== win && win.parent.document) win = win.parent;
+  } catch {
+    // The next one is of another origin.
+  }
+  return win === window;
+}
+
+/**
+ * The outermost frame from which a script can look at a node: frames of one
+ * process may be of several origins.
+ * @param {Place} place @param {number} backendNodeId
+ */
+async function outermostOf(place, backendNodeId) {
+  const { frameTree } = await call(place, "Page.getFrameTree");
+  for (const frameId of framesIn(frameTree)) {
+    const contextId = await worldIn(place, frameId).catch(() => 0); // a frame may be gone
+    if (contextId === 0) continue;
+    const { object } = await call(place, "DOM.resolveNode", { backendNodeId, executionContextId: contextId }).catch(() => ({ object: null }));
+    if (!object?.objectId || !(await run(place, { objectId: object.objectId }, isOutermostHere))) continue;
+    await load(place, contextId);
+    return { frameId, contextId, isRoot: frameId === frameTree.frame.id };
+  }
+  throw new Error("it is gone");
+}
+
+/** @param {any} tree @returns {string[]} outer ones first */
+const framesIn = ({ frame, childFrames = [] }) => [frame.id, ...childFrames.flatMap(framesIn)];
 
 /**
  * Runs in the page, our world.
@@ -141,20 +179,18 @@ async function onNode(place, contextId, backendNodeId, func, ...args) {
  * @param {SwAround | null} around
  */
 function describeHere(around) {
+  // While Shift is down, Chromium finds what is not to be hit, too.
+  if (slidewrite.tree.isOurs(this)) return null;
   slidewrite.ticked?.remove(); // it would be in the picture
-  const win = /** @type {Window} */ (this.ownerDocument.defaultView);
-  /** The outermost window that a script of the page can look into, as hints do. @type {any} */
-  let near = win;
-  while (near !== window && near.origin !== "null" && near.origin === near.parent.origin) near = near.parent;
-  /** Which frame that is: the place among its siblings, at each step. @type {number[]} */
+  /** Which frame this is: the place among its siblings, at each step. @type {number[]} */
   const frame = [];
-  for (let w = near; w !== w.top; w = w.parent) frame.unshift(Array.from({ length: w.parent.length }, (_, i) => w.parent[i]).indexOf(w));
+  for (let w = /** @type {any} */ (window); w !== w.top; w = w.parent) frame.unshift(Array.from({ length: w.parent.length }, (_, i) => w.parent[i]).indexOf(w));
   return {
     capture: slidewrite.captures.capture(this, null, window, around),
     seen: slidewrite.captures.seen(this, window, around),
     selector: slidewrite.captures.fullSelector(this),
-    path: slidewrite.tree.pathOf(this, near),
-    page: String(near.location.href),
+    path: slidewrite.tree.pathOf(this, window),
+    page: location.href,
     frame,
   };
 }
@@ -173,47 +209,58 @@ function tickHere() {
   setTimeout(() => overlay.remove(), 1_000);
 }
 
-/** @this {Element} @param {string} text */
+/** @param {string} text */
 function copyHere(text) {
   return slidewrite.copyText(text);
 }
 
-/**
- * The frame of another process, in the window of the tab.
- * @param {number} tabId @param {Sessions} sessions @param {string} sessionId
- * @returns {Promise<SwAround | null>}
- */
-async function aroundOf(tabId, sessions, sessionId) {
-  if (sessionId === "") return null;
-  const { frameId, parent } = sessions[sessionId];
-  const outer = await aroundOf(tabId, sessions, parent);
-  const place = placeOf(tabId, parent);
-  const { backendNodeId } = await call(place, "DOM.getFrameOwner", { frameId });
-  return onNode(place, await worldIn(place), backendNodeId, aroundHere, outer);
+/** In the tab's own window: a frame may have no clipboard. @param {number} tabId @param {string} text */
+export async function copy(tabId, text) {
+  const { frameTree } = await call({ tabId }, "Page.getFrameTree");
+  const executionContextId = await worldIn({ tabId }, frameTree.frame.id);
+  await load({ tabId }, executionContextId);
+  await run({ tabId }, { executionContextId }, copyHere, text);
 }
 
-/** Of what a rule puts before or after it: the element. @param {Place} place @param {number} contextId @param {number} backendNodeId @returns {Promise<number>} */
-async function elementOf(place, contextId, backendNodeId) {
-  const { object } = await call(place, "DOM.resolveNode", { backendNodeId, executionContextId: contextId });
-  if (object?.className !== "CSSPseudoElement") return backendNodeId;
+/**
+ * A frame that scripts of the ones around it cannot look into, in the window
+ * of the tab; null for the tab's own.
+ * @param {number} tabId @param {Sessions} sessions @param {string} sessionId
+ * @param {{frameId: string, isRoot: boolean}} frame
+ * @returns {Promise<SwAround | null>}
+ */
+async function aroundOf(tabId, sessions, sessionId, { frameId, isRoot }) {
+  if (isRoot && sessionId === "") return null;
+  const around = isRoot ? sessions[sessionId].parent : sessionId;
+  const place = placeOf(tabId, around);
+  const { backendNodeId } = await call(place, "DOM.getFrameOwner", { frameId });
+  const outer = await outermostOf(place, backendNodeId);
+  return onNode(place, outer.contextId, backendNodeId, aroundHere, await aroundOf(tabId, sessions, around, outer));
+}
+
+/** Of what a rule puts before or after it: the element. @param {Place} place @param {number} backendNodeId @returns {Promise<number>} */
+async function elementOf(place, backendNodeId) {
+  const { node: { pseudoType } } = await call(place, "DOM.describeNode", { backendNodeId });
+  if (!pseudoType) return backendNodeId;
+  const { object } = await call(place, "DOM.resolveNode", { backendNodeId });
   const { result } = await call(place, "Runtime.callFunctionOn", { objectId: object.objectId, functionDeclaration: "function () { return this.element; }" });
   return (await call(place, "DOM.describeNode", { objectId: result.objectId })).node.backendNodeId;
 }
 
 /**
- * A picked node: its capture, and what else can be asked of it.
+ * A picked node: its capture, and what else can be asked of it; null for one
+ * of ours.
  * @param {number} tabId @param {Sessions} sessions @param {string} sessionId @param {number} backendNodeId
  */
 export async function nodeAt(tabId, sessions, sessionId, backendNodeId) {
   const place = placeOf(tabId, sessionId);
-  const around = await aroundOf(tabId, sessions, sessionId);
-  const contextId = await worldIn(place);
-  backendNodeId = await elementOf(place, contextId, backendNodeId);
-  const described = await onNode(place, contextId, backendNodeId, describeHere, around);
-  return {
+  backendNodeId = await elementOf(place, backendNodeId);
+  const frame = await outermostOf(place, backendNodeId);
+  const { contextId } = frame;
+  const described = await onNode(place, contextId, backendNodeId, describeHere, await aroundOf(tabId, sessions, sessionId, frame));
+  return described && {
     ...described,
     tick: () => onNode(place, contextId, backendNodeId, tickHere),
-    copy: () => onNode(place, contextId, backendNodeId, copyHere, described.selector),
     styles: () => stylesOf(place, contextId, backendNodeId),
   };
 }

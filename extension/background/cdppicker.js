@@ -6,7 +6,7 @@
 import { send } from "../lib/messages.js";
 import { load } from "../lib/settings.js";
 import { picturesWanted } from "./capture.js";
-import { attach, detach, frameIdOf, inspect, keyBinding, nodeAt, pictureOf, placeOf, rest } from "./cdp.js";
+import { attach, copy, detach, frameIdOf, inspect, keyBinding, nodeAt, pictureOf, placeOf, rest } from "./cdp.js";
 import { outstanding } from "./outstanding.js";
 import { addComponent, addPicture, allStored, hand, more, report, stored, tell, tellTrouble, update } from "./picks.js";
 
@@ -17,8 +17,10 @@ const inTurn = (tabId, work) => navigator.locks.request(`debugger:${tabId}`, wor
 const swept = sweep().catch(report);
 
 async function sweep() {
-  for (const [tabId, { attached, armed }] of await allStored()) {
-    if (attached && !armed) await release(tabId);
+  for (const [tabId, { attached, armed, picks }] of await allStored()) {
+    if (!attached || armed) continue;
+    await send({ type: "sw-picker-state", tabId, armed, picks });
+    await release(tabId);
   }
 }
 
@@ -136,11 +138,15 @@ async function picked(tabId, sessionId, { backendNodeId }) {
 async function readPick(tabId, sessions, sessionId, backendNodeId, shift) {
   const pick = crypto.randomUUID();
   const node = await nodeAt(tabId, sessions, sessionId, backendNodeId);
+  if (!node) {
+    await update(tabId, (state) => void state.picks--);
+    return;
+  }
   await hand(tabId, pick, node.capture);
   // Not awaited: a framework that does not answer keeps nothing up.
   void outstanding(pick, askPage(tabId, pick, node).catch(report));
   await outstanding(pick, (async () => {
-    if (shift && (await load()).global.copyPathOnShiftClick) await node.copy().catch(report);
+    if (shift && (await load()).global.copyPathOnShiftClick) await copy(tabId, node.selector).catch(report);
     const armed = async () => (await stored(tabId)).armed;
     if (await picturesWanted(tabId)) await addPicture(tabId, pick, await pictureOf(tabId, sessions, node.seen, armed).catch(report));
     await node.tick().catch(report);
@@ -149,7 +155,7 @@ async function readPick(tabId, sessions, sessionId, backendNodeId, shift) {
   })());
 }
 
-/** What scripts of its frame know of it, or keep. @param {number} tabId @param {string} pick @param {Awaited<ReturnType<typeof nodeAt>>} node */
+/** What scripts of its frame know of it, or keep. @param {number} tabId @param {string} pick @param {NonNullable<Awaited<ReturnType<typeof nodeAt>>>} node */
 async function askPage(tabId, pick, { frame, path, page, capture }) {
   const frameId = await frameIdOf(tabId, frame);
   if (frameId === undefined) return;
