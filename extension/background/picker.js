@@ -94,11 +94,13 @@ export async function pickMade({ pick, capture, path }, sender) {
 export async function takePicture({ pick }, sender) {
   const tabId = tabOf(sender);
   const frameId = sender.frameId ?? 0;
-  if (!(await picturesWanted(tabId))) return;
-  await outstanding(pick, picture(tabId, {
-    place: () => tell(tabId, { type: "sw-shot-place", pick }, frameId),
-    done: () => tell(tabId, { type: "sw-shot-done" }, frameId),
-  }).catch(report).then((taken) => addPicture(tabId, pick, taken)));
+  await outstanding(pick, (async () => {
+    if (!(await picturesWanted(tabId))) return;
+    await addPicture(tabId, pick, await picture(tabId, {
+      place: () => tell(tabId, { type: "sw-shot-place", pick }, frameId),
+      done: () => tell(tabId, { type: "sw-shot-done" }, frameId),
+    }).catch(report));
+  })());
 }
 
 /** @param {import("../lib/messages.js").PickHint} message @param {Sender} sender */
