@@ -54,7 +54,7 @@ test("twice the answer is twice the work, and no frame has much of it", () => {
 });
 
 test("twice the events are twice the work, and as many nodes in the end", () => {
-  const [once, twice] = [500, 1_000].map((n) => draw(work(n), 40));
+  const [once, twice] = [500, 1_000].map((n) => draw(work(n), 8));
   ok(twice.all < 2.6 * once.all, `${once.all} and ${twice.all} nodes`);
   ok(twice.nodes < 1.1 * once.nodes, `${once.nodes} and ${twice.nodes} nodes are there`);
   ok(twice.most < 1_500, `${twice.most} nodes in a frame`);
