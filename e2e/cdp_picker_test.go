@@ -166,6 +166,31 @@ func TestDebuggerPick(t *testing.T) {
 	s.Settled()
 }
 
+// debugEarly picks from a tab without any script of ours: the debugger needs
+// none. The picture has the pixels of the browser's zoom.
+func debugEarly(b *Browser, site string) {
+	b.T.Helper()
+	p := &Picking{Page: b.Blank, b: b, id: Get[int](b.worker(), `chrome.tabs.query({ active: true }).then(([tab]) => tab.id)`)}
+	b.worker().Do(`chrome.storage.local.set({ settings: { version: 1, origins: { ` + js(site) + `: { debuggerPicker: true } }, global: {} } })`)
+	b.worker().Do(fmt.Sprintf(`chrome.tabs.setZoom(%d, 1.5)`, p.id))
+	p.Await(`devicePixelRatio === 1.5`)
+	p.Arm()
+	p.Click(460, 40, "")
+	same(b.T, p.Picked(1), `{"tag":"div","id":null,"className":"at front","text":"Front","domPath":"body > div.at.front:nth-of-type(4)","rect":{"x":420,"y":20,"w":100,"h":40}}`)
+	waiting := fmt.Sprintf(`(await chrome.storage.session.get("picker:%[1]d"))["picker:%[1]d"].waiting[0]`, p.id)
+	b.worker().Await(waiting + `.capture.screenshotW`)
+	if size := Get[[]int](b.worker(), `(async () => { const { capture: c } = `+waiting+`; return [c.screenshotW, c.screenshotH]; })()`); size[0] != 150 || size[1] != 60 {
+		b.T.Errorf("the picture of 100 × 40 is %v at 1.5", size)
+	}
+	p.shift(p.Page, true)
+	p.shift(p.Page, false)
+	p.Press("Escape")
+	p.Armed(false)
+	p.Attached(false)
+	b.worker().Do(fmt.Sprintf(`Promise.all([chrome.storage.local.clear(), chrome.storage.session.clear(), chrome.tabs.setZoom(%d, 1)])`, p.id))
+	p.Await(`devicePixelRatio === 1`)
+}
+
 // TestDebuggerEnds: whatever ends the picker, the debugger leaves the tab; and
 // where it cannot be had, a person is told why, and what to do.
 func TestDebuggerEnds(t *testing.T) {

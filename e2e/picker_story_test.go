@@ -172,13 +172,14 @@ func TestPickEarlyTab(t *testing.T) {
 	b := Start(t)
 	b.Blank.Go(site + "/stack.html")
 	b.LoadExtension()
+	debugEarly(b, site)
 	panel := b.OpenPanel(b.Blank)
 	b.worker().Await(`chrome.tabs.query({ active: true }).then(([tab]) => tab.url.endsWith("stack.html"))`)
 	b.worker().Do(`chrome.tabs.query({ active: true }).then(([tab]) => chrome.commands.onCommand.dispatch("pick", tab))`)
 	panel.Says("Reload")
 	panel.Shot("picker-early-tab")
 	panel.Click(Role("button", "Reload the tab"))
-	b.Blank.Await(`performance.getEntriesByType("navigation")[0].type === "reload"`)
+	b.Blank.Await(`performance.getEntriesByType("navigation")[0].type === "reload" && document.readyState === "complete"`)
 	p := &Picking{Page: b.Blank, b: b, id: Get[int](b.worker(), `chrome.tabs.query({ active: true }).then(([tab]) => tab.id)`)}
 	p.Arm()
 }

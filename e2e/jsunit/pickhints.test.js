@@ -33,12 +33,15 @@ test("the page's element is found by its path", (stage) => {
   const inner = document.createElement("b");
   host.attachShadow({ mode: "open" }).append(document.createElement("i"), inner);
   stage.append(host);
-  const { pathOf } = globalThis.slidewrite.tree;
+  const { pathOf, elementAt } = globalThis.slidewrite.tree;
   equal(backends.at(pathOf(inner, window)), inner);
+  equal(elementAt(pathOf(inner, window), document), inner);
   const frame = document.createElement("iframe");
   stage.append(frame);
   const p = /** @type {Document} */ (frame.contentDocument).body.appendChild(document.createElement("p"));
   equal(backends.at(pathOf(p, window)), p);
+  equal(elementAt(pathOf(p, window), document), p);
+  equal(elementAt([0, 99, 3], document), null);
   const closed = document.createElement("x-closed");
   const secret = closed.attachShadow({ mode: "closed" }).appendChild(document.createElement("b"));
   stage.append(closed);

@@ -46,8 +46,8 @@ export async function inspect(place) {
   await call(place, "DOM.enable");
   await call(place, "Page.enable");
   await call(place, "Overlay.enable");
-  await call(place, "Runtime.addBinding", { name: keyBinding, executionContextName: keyWorld });
   await inAllFrames(place, `(${listenForKeys})(${JSON.stringify(keyBinding)})`);
+  await bindKeys(place);
   // Frames of other processes; each is told of by an event.
   await call(place, "Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: [{ type: "iframe" }] });
   await show(place, true);
@@ -69,6 +69,9 @@ export const detach = (tabId) => chrome.debugger.detach({ tabId }).catch(() => {
 const keyWorld = "slidewrite-keys";
 export const keyBinding = "slidewriteKey";
 
+/** Gives the worlds that there are what they call; those of frames that come later do not get it by themselves. @param {Place} place */
+export const bindKeys = (place) => call(place, "Runtime.addBinding", { name: keyBinding, executionContextName: keyWorld });
+
 /** @param {Place} place @param {string} source */
 const inAllFrames = (place, source) => call(place, "Page.addScriptToEvaluateOnNewDocument", { source, worldName: keyWorld, runImmediately: true });
 
@@ -80,7 +83,7 @@ function listenForKeys(binding) {
   for (const type of ["keydown", "keyup"]) {
     addEventListener(type, (event) => {
       const { key, isTrusted } = /** @type {KeyboardEvent} */ (event);
-      if (isTrusted && (key === "Shift" || (key === "Escape" && type === "keydown"))) scope[binding](`${type} ${key}`);
+      if (isTrusted && (key === "Shift" || (key === "Escape" && type === "keydown"))) scope[binding]?.(`${type} ${key}`);
     }, { capture: true, signal: scope.slidewriteKeys.signal });
   }
 }

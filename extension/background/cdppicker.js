@@ -6,7 +6,7 @@
 import { send } from "../lib/messages.js";
 import { load } from "../lib/settings.js";
 import { picturesWanted } from "./capture.js";
-import { attach, copy, detach, frameIdOf, inspect, keyBinding, nodeAt, pictureOf, placeOf, rest } from "./cdp.js";
+import { attach, bindKeys, copy, detach, frameIdOf, inspect, keyBinding, nodeAt, pictureOf, placeOf, rest } from "./cdp.js";
 import { outstanding } from "./outstanding.js";
 import { addComponent, addPicture, allStored, hand, more, report, stored, tell, tellTrouble, update } from "./picks.js";
 
@@ -89,6 +89,7 @@ const events = {
     if (/Shift$/.test(payload)) await update(tabId, (state) => void (state.shift = payload === "keydown Shift"));
     else await ended(tabId);
   },
+  "Page.frameStoppedLoading": (tabId, sessionId) => bindKeys(placeOf(tabId, sessionId)).catch(() => {}), // it may be gone again
   "Page.frameNavigated": (tabId, sessionId, { frame }) => (sessionId === "" && frame.parentId === undefined ? ended(tabId) : undefined),
 };
 
