@@ -278,7 +278,7 @@ func TestDebuggerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if _, err := chromedp.CallBrowser(s.B.ctx, extensions.Uninstall, extensions.UninstallParams{ID: res.ID}); err != nil {
+		if _, err := chromedp.CallBrowser(s.B.ctx, extensions.Uninstall, extensions.UninstallParams(res)); err != nil {
 			t.Error(err)
 		}
 	}()
