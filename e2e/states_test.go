@@ -383,7 +383,7 @@ var scenes = map[int]func(s *scene){
 		s.chat("Make the primary button green.", says("I look at the styles first."))
 		s.Says("I look at the styles first.")
 		s.Shim.Go()
-		s.Says("Connection lost")
+		s.Says("Reconnecting")
 		s.Shows(27)
 	},
 	28: func(s *scene) {

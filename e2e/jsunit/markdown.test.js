@@ -14,6 +14,7 @@ function outline(node) {
   if (node instanceof Element && node.className === "code") return `code[${node.querySelector(".code-language")?.textContent}](${node.querySelector("code")?.textContent})`;
   if (node instanceof Element && node.className === "table") return outline(/** @type {Node} */ (node.firstChild));
   if (node.nodeName === "A") return `a[${/** @type {HTMLAnchorElement} */ (node).href}](${[...node.childNodes].map(outline).join("")})`;
+  if (node instanceof Element && node.className.startsWith("task")) return `span[${node.getAttribute("aria-label")}]`;
   const name = node instanceof Element && node.className.startsWith("heading") ? "h" + node.className.at(-1) : node.nodeName.toLowerCase();
   return `${name}(${[...node.childNodes].map(outline).join("")})`;
 }
@@ -58,6 +59,7 @@ const blocks = [
   ["a table", "| a | b |\n|---|:-:|\n| 1 | `x|y` |\n| 2 |\n\nend", "table(thead(tr(th(a)th(b)))tbody(tr(td(1)td(code(x|y)))tr(td(2)td())))p(end)"],
   ["a table behind words", "words\na|b\n-|-\n1|2", "p(words)table(thead(tr(th(a)th(b)))tbody(tr(td(1)td(2))))"],
   ["dashes that make no table", "a | b\n--- | --- | ---", "p(a | b\n--- | --- | ---)"],
+  ["tasks", "- [x] done\n- [ ] to *do*\n  - [X] more\n- [x]\n- [y] z\n\n[x] text", "ul(li(p(span[Done] done))li(p(span[To do] to em(do))ul(li(p(span[Done] more))))li(p([x]))li(p([y] z)))p([x] text)"],
   ["line ends with CR", "a\r\n\r\n- b\r\n", "p(a)ul(li(p(b)))"],
 ];
 
@@ -87,6 +89,9 @@ test("inside a paragraph", () => {
     ["https:// and <b>", "https:// and <b>"],
     ["`src/App.tsx:12` [App](src/App.tsx)", "button(src/App.tsx:12) button(App)"],
     ["`.btn` `btn` [see `.btn` and `src/App.tsx:12`](https://x.test/)", "button(.btn) code(btn) a[https://x.test/](see .btn and src/App.tsx:12)"],
+    ["see src/my_app/a_b.tsx:12:4, or **Button.css:2**.", "see button(src/my_app/a_b.tsx:12:4), or strong(button(Button.css:2))."],
+    ["(./a.js:1) http://x.test/a.js:1 example.com:443 127.0.0.1:80 at 12:30 a.js:1x v1.2:3", "(button(./a.js:1)) a[http://x.test/a.js:1](http://x.test/a.js:1) example.com:443 127.0.0.1:80 at 12:30 a.js:1x v1.2:3"],
+    ["[see a.js:1 https://y.test now](https://x.test)", "a[https://x.test/](see a.js:1 https://y.test now)"],
   ];
   for (const [source, want] of table) equal(inner(source), want, source);
 });

@@ -55,7 +55,8 @@ const signs = { add: "+", del: "−", same: " ", hunk: "", meta: "" };
  * @returns {HTMLElement}
  */
 export function diffView(diff, path, desk) {
-  const rows = parseDiff(diff);
+  // The first place needs no mark.
+  const rows = parseDiff(diff).filter((row, i) => i > 0 || row.kind !== "hunk" || row.text !== "");
   if (rows.length === 0) return el("p", { class: "muted" }, "No lines differ.");
   const lines = el("div", { class: "diff-rows" });
   const node = el("div", { class: "diff", tabindex: "0", role: "group", "aria-label": `Diff of ${path}`, dir: "ltr" }, lines);
@@ -76,7 +77,7 @@ export function diffView(diff, path, desk) {
     return el("div", { class: `diff-row ${kind}` },
       address ? el("a", { class: "number", href: address, "aria-label": `Open line ${number}`, tabindex: "-1" }, number) : el("span", { class: "number" }, number),
       el("span", { class: "sign" }, signs[kind]),
-      el("span", { class: "diff-text" }, text.length > longest ? text.slice(0, longest) + "…" : text));
+      el("span", { class: "diff-text" }, kind === "hunk" && text === "" ? "⋯" : text.length > longest ? text.slice(0, longest) + "…" : text));
   }
   show();
   return el("div", null, node, more);

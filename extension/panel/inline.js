@@ -18,7 +18,10 @@ import { el } from "../lib/dom.js";
 /** More of these in one paragraph are text: what they cost grows with their square. */
 const most = { delimiters: 1_000, brackets: 200 };
 
-const special = /[\\`*_~[\]!<\n]|https?:\/\//g;
+/** The third: a file with a line, from the beginning of a word on. */
+const special = /[\\`*_~[\]!<\n]|https?:\/\/|(?<![\w/.@:-])(?:[\w.@-]{1,200}\/){0,40}[\w@-][\w.@-]{0,200}\.[A-Za-z][A-Za-z0-9]{0,11}:\d{1,7}(?::\d{1,7})?(?![\w:/])/g;
+/** "example.com:443" is a machine. */
+const machine = /^[\w.-]+\.(?:com|org|net|io|dev|app|local|test|example):/;
 const punctuation = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 
 /**
@@ -90,7 +93,8 @@ class Inline {
         if (typeof last === "string") parts[parts.length - 1] = last.trimEnd();
         return this.put(hard ? el("br", null) : "\n", at + 1);
       }
-      default: return this.bare(at);
+      case "http://": case "https://": return this.bare(at);
+      default: return this.place(what, at);
     }
   }
 
@@ -174,6 +178,7 @@ class Inline {
    */
   anchor(address, content, image = false) {
     const text = content.textContent ?? "";
+    if (content.querySelector("a, button")) content = fragment([text]); // no link in a link
     const href = webAddress(address);
     if (href) {
       for (const pressed of content.querySelectorAll("a, button")) pressed.replaceWith(...pressed.childNodes); // nothing to press within a link
@@ -198,6 +203,12 @@ class Inline {
     while (address.endsWith(")") && address.split(")").length > address.split("(").length) address = address.slice(0, -1).replace(/[?!.,:;*_~']+$/, "");
     if (!/^https?:\/\/./.test(address)) return this.put(this.text.slice(at, at + 4), at + 4);
     return this.put(this.anchor(address, fragment([address])), at + address.length);
+  }
+
+  /** A file with a line. @param {string} what @param {number} at */
+  place(what, at) {
+    const file = machine.test(what) ? null : fileReference(what);
+    return this.put(file ? this.links.file(file.path, file.line, what) : what, at + what.length);
   }
 
   /**

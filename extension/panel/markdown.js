@@ -6,7 +6,7 @@
 // The blocks of CommonMark that agents use, and tables. Indented code is not
 // among them: agents indent for lists.
 
-import { button, el } from "../lib/dom.js";
+import { button, el, icon } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { inline } from "./inline.js";
 
@@ -495,10 +495,23 @@ function draw(paragraph, links, budget) {
     budget.left -= cut - paragraph.drawn;
     paragraph.drawn = cut;
   }
-  const rest = inline(text.slice(paragraph.drawn), links);
+  const task = paragraph.drawn === 0 && taskOf(paragraph.node, text);
+  const rest = inline(text.slice(task ? 3 : paragraph.drawn), links);
+  if (task) rest.prepend(task);
   paragraph.rest = paragraph.drawn > 0 ? [el("div", null, rest)] : [...rest.childNodes];
   paragraph.node.append(...paragraph.rest);
   return true;
+}
+
+/**
+ * The box of a list item that is a task; null for another text.
+ * @param {HTMLElement} node @param {string} text
+ */
+function taskOf(node, text) {
+  const mark = /^\[([ xX])\] /.exec(text)?.[1];
+  if (!mark || node.parentElement?.localName !== "li" || node !== node.parentElement.firstChild) return null;
+  const done = mark !== " ";
+  return el("span", { class: done ? "task done" : "task", role: "img", "aria-label": done ? "Done" : "To do" }, done && icon("check"));
 }
 
 /**

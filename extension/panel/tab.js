@@ -799,7 +799,7 @@ export class TabView {
     const step = last?.kind === "steps" ? last.steps[last.steps.length - 1] : null;
     const words = Date.now() < this.#escapeUntil ? "Press Esc again to stop"
       : run.stopping ? "Stopping…"
-      : !this.live ? "Connection lost, trying again…"
+      : !this.live ? "Reconnecting…"
       : last?.kind === "user" || last?.kind === "divider" ? "Starting…"
       : last?.kind === "thinking" ? "Thinking…"
       : step && !step.result ? plain(sentence(step, true)) + "…"
