@@ -567,10 +567,14 @@ var scenes = map[int]func(s *scene){
 		s.There(Role("button", "Resume")) // what was read is shown again
 	},
 	52: func(s *scene) {
-		s.history()
+		s.sessions()
+		s.chat("Make it red.", run()...) // nothing of this chat is in the next
+		s.Click(Role("button", "History"))
+		s.Says("Round the corners")
 		s.Click(CSS(`[data-sw="session"]`, 0))
 		s.Click(Role("button", "Resume"))
 		s.Says("Continues: Make the primary button green")
+		s.Await(`document.querySelectorAll('.items [data-kind="change"]').length === 0 && !document.body.innerText.includes("red")`)
 		s.Shows(52)
 	},
 	53: func(s *scene) {

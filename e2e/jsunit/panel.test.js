@@ -12,7 +12,8 @@ import { fixLine } from "../../extension/panel/fix.js";
 import { pastedCapture } from "../../extension/panel/images.js";
 import { trimmed } from "../../extension/panel/persist.js";
 import { place } from "../../extension/panel/place.js";
-import { ask, emptyChat, found, reduce } from "../../extension/panel/store.js";
+import { ask, divide, emptyChat, found, reduce } from "../../extension/panel/store.js";
+import { Transcript } from "../../extension/panel/transcript.js";
 
 test("where a file opens", () => {
   const vscode = "vscode://file/{path}:{line}";
@@ -87,6 +88,17 @@ test("the newest items of a chat are kept", () => {
   equal(kept.items.length, 5);
   equal(kept.items.at(-1)?.key, chat.items.at(-1)?.key);
   equal(kept.next, chat.next);
+});
+
+test("another chat has nothing of the one before", () => {
+  const transcript = new Transcript(/** @type {any} */ ({ editorAddress: () => "" }));
+  const run = (/** @type {string} */ text) => reduce(reduce(ask(emptyChat(), { text, provider: "anthropic", now: 0 }), { type: "change", files: [], added: 1, removed: 0 }), { type: "done" });
+  transcript.showNow(run("first"));
+  equal(transcript.node.querySelectorAll("[data-kind=change]").length, 1);
+  transcript.clear();
+  transcript.showNow(divide(reduce(emptyChat(), { type: "user", text: "second" }), "Continues: second"));
+  deepEqual([...transcript.node.children].map((node) => /** @type {HTMLElement} */ (node).dataset.kind), ["user", "divider"]);
+  match(transcript.node.textContent ?? "", /second.*Continues: second/);
 });
 
 test("chips", () => {

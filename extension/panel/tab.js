@@ -210,6 +210,7 @@ export class TabView {
 
   reset() {
     this.chat = emptyChat();
+    this.transcript.clear();
     this.queue = [];
     this.sent = null;
     this.recall = [];
@@ -567,6 +568,7 @@ export class TabView {
     if (this.chat.run) return this.announce("A run is going on. Stop it first, or wait.", true);
     this.chat = { ...divide({ ...replay, run: null }, `Continues: ${oneLine(session.title, 60)}`), session: { id: session.id, provider: session.provider } };
     this.sent = null; // of the chat before
+    this.transcript.clear();
     if (session.provider !== this.providerId()) void this.set({ provider: session.provider, model: "" });
     this.toggleHistory();
     this.follow.toEnd();

@@ -78,6 +78,13 @@ export class Transcript {
     return until === null ? items.length : items.findLastIndex((item) => item.key <= until) + 1;
   }
 
+  /** Another chat comes: keys of items mean nothing from one chat to the next. */
+  clear() {
+    this.#views.clear();
+    this.#most = most;
+    this.#shown = null;
+  }
+
   /** @param {() => void} [drawn] */
   #again(drawn) {
     cancelAnimationFrame(this.#frame);
