@@ -13,7 +13,7 @@ import { plain, sentence, summary } from "../steps.js";
 const most = 60;
 
 /** @param {import("../steps.js").Piece[]} pieces */
-const set = (pieces) => pieces.map((piece, i) => [i > 0 && !piece.tight && " ", piece.code ? el("code", { title: piece.text }, piece.text) : el("span", null, piece.text)]).flat();
+const set = (pieces) => pieces.map((piece, i) => [i > 0 && !piece.tight && " ", piece.code ? el("code", { class: /^\S{1,24}$/.test(piece.text) && "word", title: piece.text }, piece.text) : el("span", null, piece.text)]).flat();
 
 /** @param {Step} step */
 const failed = (step) => step.result?.isError === true;
