@@ -58,6 +58,9 @@ test("a call is a sentence, done or being done", () => {
   equal(say(step("Agent", "look for tests")), "Asked a helper: look for tests");
   equal(say(step("echo: say", "hi")), "Used echo: say hi");
   equal(say(step("TodoWrite", "3 items")), "Updated the plan");
+  const failed = { result: { text: "no such text", isError: true, truncated: false } };
+  equal(say(step("Edit", "src/Button.css", { edit: true, ...failed })), "Could not edit Button.css");
+  equal(say(step("Bash", "npm test", failed)), "Ran npm test");
 });
 
 test("calls in a row are one sentence", () => {
@@ -65,4 +68,5 @@ test("calls in a row are one sentence", () => {
   equal(plain(summary(read)), "Read 3 files");
   equal(plain(summary([...read, step("Edit", "src/Button.css", { edit: true }), step("Bash", "npm test"), step("Bash", "npm run lint")])), "Read 3 files, edited Button.css, ran 2 commands");
   equal(plain(summary([step("Read", "a.js"), step("Read", "a.js")])), "Read a.js");
+  equal(plain(summary([step("Read", "a.js", { result: { text: "", isError: true, truncated: false } }), step("Read", "a.js")])), "Read a.js"); // the second time it worked
 });

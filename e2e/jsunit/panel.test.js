@@ -78,6 +78,8 @@ test("a fix is a command to copy, or a sentence", () => {
   line?.querySelector("button")?.click();
   equal(copied, "claude auth login");
   equal(fixLine("gitlab is down", () => {})?.tagName, "P");
+  const both = fixLine("npm install -g @openai/codex, or pass its path with --codex-bin", () => {});
+  deepEqual([both?.querySelector("code")?.textContent, both?.querySelector("p")?.textContent], ["npm install -g @openai/codex", "Or pass its path with --codex-bin"]);
 });
 
 test("the newest items of a chat are kept", () => {

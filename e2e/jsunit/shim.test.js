@@ -79,6 +79,15 @@ test("calls carry the token and JSON", async () => {
   deepEqual(asked[6].body, {});
 });
 
+test("what is to be started listens where it is looked for", async () => {
+  for (const [shimUrl, want] of [["http://127.0.0.1:4040", "slidewrite"], ["http://localhost:41287/", "slidewrite --port 41287"], ["https://dev.example.com/slidewrite", "slidewrite"]]) {
+    await played([gone], async () => {
+      const err = /** @type {ShimError} */ (await throws(() => connect({ shimUrl, token: "t" }).meta(), /Nothing answers/));
+      equal(err.fix, want);
+    });
+  }
+});
+
 test("every failure says what happened and what to do", async () => {
   /** @type {[(asked: Asked) => Response, string, RegExp, RegExp][]} */
   const table = [

@@ -131,3 +131,20 @@ export function until(iso, now) {
   if (days < 7) return `on ${time.toLocaleDateString("en", { weekday: "long" })} at ${hour(time)}`;
   return `on ${time.toLocaleDateString("en", { day: "numeric", month: "long" })} at ${hour(time)}`;
 }
+
+const command = /^(slidewrite|claude|codex|grok|git|npm|npx|brew|sudo|rm|export)( |$)/;
+
+/**
+ * What cures a problem, taken apart: a command to copy, words, or a command
+ * with another way behind it.
+ * @param {string} fix
+ * @returns {{command: string, words: string}}
+ */
+export function fixParts(fix) {
+  if (!command.test(fix)) return { command: "", words: capital(fix) };
+  const [line, words = ""] = fix.split(/[,;] (?=(?:or|then|and) )/, 2);
+  return { command: line, words: capital(words) };
+}
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

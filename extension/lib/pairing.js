@@ -2,6 +2,7 @@
 // for the token, and what that means for the settings.
 
 import { isLoopback, originKey } from "./settings.js";
+import { startCommand } from "./shim.js";
 
 /**
  * A code, and where it came from.
@@ -61,7 +62,7 @@ export async function redeem({ code, shimUrl }) {
       signal: AbortSignal.timeout(10_000),
     });
   } catch {
-    throw new PairError("unreachable", `Nothing answers at ${shimUrl}. Slide Write has stopped there, or another program has taken the port.`, "slidewrite");
+    throw new PairError("unreachable", `Nothing answers at ${shimUrl}. Slide Write has stopped there, or another program has taken the port.`, startCommand(shimUrl));
   }
   /** @type {unknown} */
   const body = await response.json().catch(() => null);

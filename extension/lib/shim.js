@@ -136,12 +136,21 @@ const waits = [250, 500, 1_000, 2_000, 4_000];
  * @type {Record<string, (url: string) => {message: string, fix: string}>}
  */
 const wording = {
-  unreachable: (url) => ({ message: `Nothing answers at ${url}. The shim is not running, or it listens elsewhere.`, fix: "slidewrite" }),
+  unreachable: (url) => ({ message: `Nothing answers at ${url}. The shim is not running, or it listens elsewhere.`, fix: startCommand(url) }),
   silent: (url) => ({ message: `The shim at ${url} took the request and did not answer in time.`, fix: "slidewrite doctor" }),
   not_a_shim: (url) => ({ message: `Something answers at ${url}, but it is not Slide Write.`, fix: "slidewrite pair" }),
   unauthorized: (url) => ({ message: `The shim at ${url} does not know this token; it may have been made anew.`, fix: "slidewrite pair" }),
   internal: () => ({ message: "The shim failed on this request; its own output tells why.", fix: "slidewrite doctor" }),
 };
+
+/**
+ * What starts a shim that listens there. @param {string} url
+ */
+export function startCommand(url) {
+  const { protocol, hostname, port, pathname } = new URL(url);
+  const here = protocol === "http:" && pathname === "/" && ["127.0.0.1", "localhost"].includes(hostname);
+  return here && port !== "4040" ? `slidewrite --port ${port || 80}` : "slidewrite";
+}
 
 /**
  * @param {string} code

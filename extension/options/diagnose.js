@@ -12,7 +12,7 @@ import { compareVersions } from "../lib/version.js";
  * @property {"ok" | "info" | "warn" | "danger"} level info: nothing to be done about it
  * @property {string} title
  * @property {string} text
- * @property {string} [fix] a command
+ * @property {string} [fix] a command, words, or both
  * @property {boolean} [reload] reloading the extension cures it, after the command
  */
 

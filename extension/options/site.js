@@ -3,6 +3,7 @@
 
 import { command } from "../lib/command.js";
 import { button, el, fill } from "../lib/dom.js";
+import { fixParts } from "../lib/format.js";
 import { allowOrigin, permissionOf } from "../lib/permission.js";
 import { forOrigin, isLoopback, load, removeOrigin, saveOrigin, shimAddress, usePairing } from "../lib/settings.js";
 import { connect } from "../lib/shim.js";
@@ -184,11 +185,13 @@ const byDefault = (name = "") => ({ value: "", label: name === "" || /^default\b
 
 /** @param {import("./diagnose.js").Finding} finding */
 function showFinding({ level, title, text, fix, reload }) {
+  const cure = fixParts(fix ?? "");
   return el("li", { data: { level } },
     mark(level),
     el("div", null,
       el("p", null, el("strong", null, title), " ", text),
-      fix ? command(fix) : null,
+      cure.command ? command(cure.command) : null,
+      cure.words ? el("p", null, cure.words) : null,
       reload ? button({ label: "Reload extension", icon: "retry", text: true, class: "button" }, () => chrome.runtime.reload()) : null));
 }
 

@@ -6,25 +6,26 @@
 /** A sentence in pieces: `code` is set as code, `tight` follows without a space. @typedef {{text: string, code?: boolean, tight?: boolean}} Piece */
 
 /**
- * What a call does: `did` and `doing` with its detail behind, and how several
- * of them are counted.
+ * What a call does: `did`, `doing` and, where it failed, `not`, with its detail
+ * behind, and how several of them are counted.
  * @typedef {object} Verb
  * @property {string} did
  * @property {string} doing
+ * @property {string} [not] a command that failed did run
  * @property {[string, string]} things one, many
  * @property {boolean} [path] the detail is a path: its name is enough
  */
 
 /** @type {Record<string, Verb>} */
 const verbs = {
-  edit: { did: "Edited", doing: "Editing", things: ["file", "files"], path: true },
-  write: { did: "Wrote", doing: "Writing", things: ["file", "files"], path: true },
-  read: { did: "Read", doing: "Reading", things: ["file", "files"], path: true },
-  look: { did: "Looked at", doing: "Looking at", things: ["picture", "pictures"], path: true },
-  list: { did: "Listed", doing: "Listing", things: ["folder", "folders"] },
-  search: { did: "Searched for", doing: "Searching for", things: ["pattern", "patterns"] },
+  edit: { did: "Edited", doing: "Editing", not: "Could not edit", things: ["file", "files"], path: true },
+  write: { did: "Wrote", doing: "Writing", not: "Could not write", things: ["file", "files"], path: true },
+  read: { did: "Read", doing: "Reading", not: "Could not read", things: ["file", "files"], path: true },
+  look: { did: "Looked at", doing: "Looking at", not: "Could not look at", things: ["picture", "pictures"], path: true },
+  list: { did: "Listed", doing: "Listing", not: "Could not list", things: ["folder", "folders"] },
+  search: { did: "Searched for", doing: "Searching for", not: "Could not search for", things: ["pattern", "patterns"] },
   run: { did: "Ran", doing: "Running", things: ["command", "commands"] },
-  web: { did: "Looked up", doing: "Looking up", things: ["page", "pages"] },
+  web: { did: "Looked up", doing: "Looking up", not: "Could not look up", things: ["page", "pages"] },
   agent: { did: "Asked a helper", doing: "Asking a helper", things: ["helper", "helpers"] },
   plan: { did: "Updated the plan", doing: "Updating the plan", things: ["plan", "plans"] },
   other: { did: "Used", doing: "Using", things: ["tool", "tools"] },
@@ -57,7 +58,7 @@ function verbName(step) {
 export function sentence(step, doing = false) {
   const name = verbName(step);
   const verb = verbs[name];
-  const words = doing ? verb.doing : verb.did;
+  const words = doing ? verb.doing : (step.result?.isError && verb.not) || verb.did;
   if (name === "plan") return [{ text: words }];
   if (name === "agent") return step.detail ? [{ text: words + ":" }, { text: firstLine(step.detail) }] : [{ text: words }];
   if (name === "other") return step.detail ? [{ text: words }, { text: step.tool, code: true }, { text: firstLine(step.detail) }] : [{ text: words }, { text: step.tool, code: true }];
@@ -87,7 +88,7 @@ export function summary(steps) {
     if (pieces.length > 0) pieces.push({ text: ",", tight: true });
     const verb = verbs[name];
     const distinct = verb.path ? new Set(same.map((step) => step.detail)).size : same.length;
-    const part = distinct === 1 || name === "plan" ? sentence(same[0]) : [{ text: name === "agent" ? `Asked ${distinct} helpers` : `${verb.did} ${distinct} ${verb.things[1]}` }];
+    const part = distinct === 1 || name === "plan" ? sentence(/** @type {Step} */ (same.at(-1))) : [{ text: name === "agent" ? `Asked ${distinct} helpers` : `${verb.did} ${distinct} ${verb.things[1]}` }];
     if (pieces.length > 0) part[0] = { ...part[0], text: lower(part[0].text) };
     pieces.push(...part);
   }

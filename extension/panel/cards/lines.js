@@ -26,7 +26,7 @@ export function noteLine(_desk) {
 
 /** Who stopped a run. @type {Record<string, string>} */
 const by = {
-  user: "Stopped. Edits it had made are still there.",
+  user: "Stopped. Nothing was taken back.",
   disconnect: "Stopped: nobody was listening any more.",
   shutdown: "Stopped: slidewrite was ended.",
   timeout: "Stopped: it took longer than --run-timeout allows.",

@@ -122,5 +122,7 @@ func (t *tools) answer(m *mapper, b wireBlock, l *wireLine) {
 		}
 	}
 	text, truncated := agent.ToolText(agent.ContentText(b.Content))
+	// claude marks what failed for its model (2.1.332).
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "<tool_use_error>"), "</tool_use_error>")
 	m.emit(event.ToolResult{Tool: c.name, ID: b.ToolUseID, Text: text, IsError: b.IsError == true, Truncated: truncated})
 }
