@@ -45,7 +45,7 @@ func TestPairForTheNextTab(t *testing.T) {
 	s.Open()
 	s.Panel.Await(`document.querySelector('[data-sw="state"]')?.dataset.state === "offer"`)
 	s.Panel.Shot("pair-offer")
-	s.Panel.Click(Role("button", "Use cafe for this site"))
+	s.Panel.Click(Role("button", "Use “cafe” for this site"))
 	s.Ready()
 	s.stored(s.Panel, s.App.URL)
 	s.Panel.Says("cafe")

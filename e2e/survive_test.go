@@ -119,3 +119,22 @@ func TestShimRestarted(t *testing.T) {
 	s.Tab.Await(blueButton)
 	s.Settled()
 }
+
+// TestRunFromElsewhere: a run that no tab shows can be followed and stopped
+// from any panel, and what was not sent because of it is not lost.
+func TestRunFromElsewhere(t *testing.T) {
+	s := Begin(t, green, "hang=45")
+	other := s.Stage.Open("POST", "/design", map[string]any{"prompt": askGreen, "detach": true})
+	s.asked(1)
+	s.Send("Make it round.", send)
+	s.Panel.Click(Role("button", "Show it"))
+	s.Panel.Says("A run from elsewhere")
+	s.Panel.Says("The colour is one token")
+	s.Panel.Await(`document.querySelector('[data-sw="composer"]').value === "Make it round."`)
+	s.Panel.Shot("from-elsewhere")
+	s.Panel.Click(stop)
+	s.Panel.Says("Stopped.")
+	other.Rest()
+	s.Idle()
+	s.Settled()
+}

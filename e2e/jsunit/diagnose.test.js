@@ -52,7 +52,8 @@ test("a provider is told as it is", () => {
   const provider = (/** @type {any} */ p) => find({ providers: [{ ...meta.providers[0], ...p }] })[2];
   deepEqual(provider({ enabled: false, error: "codex is not signed in", fix: "codex login" }), { level: "warn", title: "Anthropic", text: "Codex is not signed in.", fix: "codex login" });
   equal(provider({ pending: true, models: [] }).level, "warn");
-  deepEqual(provider({ enabled: false }), { level: "info", title: "Anthropic", text: "Not offered by this shim." });
+  equal(provider({ enabled: false }), undefined, "not offered");
+  equal(find({ defaultProvider: "openai", providers: [{ ...meta.providers[0], enabled: false, error: "claude: not found" }] })[2].level, "info", "not used here");
   equal(provider({ enabled: false, fix: "claude auth login" }).level, "warn");
   equal(provider({ billing: "api key …abcd", models: [] }).text, "Api key …abcd.");
   equal(provider({ billing: undefined, models: [] }).text, "Ready.");

@@ -95,8 +95,17 @@ test("a shim without an origin is kept, and sites that use it get the new token"
   const settings = apply(none, { origins: { [app]: { shimUrl: origin, token: "old", model: "m" }, "http://localhost:3000": { shimUrl: "http://127.0.0.1:4041", token: "other" } } });
   const plan = planGrant(settings, offer, { ...grant, origins: [] });
   deepEqual(plan.origins, { [app]: { token: "t", project: "shop" } });
-  deepEqual(plan.ready, [app]);
+  deepEqual([plan.ready, plan.keep], [[app], false]);
   equal(apply(settings, { origins: plan.origins }).origins["http://localhost:3000"].token, "other");
+});
+
+test("sites of another project that listened at the same address stay with it", () => {
+  const settings = apply(none, { origins: {
+    [app]: { shimUrl: origin, token: "old", project: "bakery" }, "https://staging.example.com": { shimUrl: origin, token: "" }, "http://localhost:3000": { shimUrl: origin, token: "old", project: "shop" },
+  } });
+  const plan = planGrant(settings, offer, { ...grant, origins: [] });
+  deepEqual(plan, { origins: { "http://localhost:3000": { token: "t", project: "shop" } }, ready: ["http://localhost:3000"], toAllow: [], keep: false });
+  deepEqual(planGrant(settings, offer, { ...grant, project: "third", origins: [] }), { origins: {}, ready: [], toAllow: [], keep: true });
 });
 
 // The content script, in a frame of its own: a page of the shim, or another.

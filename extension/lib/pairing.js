@@ -95,15 +95,20 @@ export function readGrant(status, body, shimUrl) {
 
 /**
  * What a grant changes. The origins that the shim names are set up; those that
- * already use this shim get its new token. A page beyond loopback is off until
- * the user allows it. With no origin at all the shim is kept for the next tab.
+ * already use this project at this address get its new token. Those of another
+ * project stay as they are: projects take turns on a port. A page beyond
+ * loopback is off until the user allows it. With no origin at all the shim is
+ * kept for the next tab.
  * @param {import("./settings.js").Settings} settings
  * @param {Offer} offer
  * @param {Grant} grant
  * @returns {{origins: {[origin: string]: Partial<import("./settings.js").OriginSettings>}, ready: string[], toAllow: string[], keep: boolean}}
  */
 export function planGrant(settings, { shimUrl }, { token, origins, project }) {
-  const using = Object.keys(settings.origins).filter((o) => settings.origins[o].shimUrl === shimUrl);
+  const using = Object.keys(settings.origins).filter((o) => {
+    const site = settings.origins[o];
+    return site.shimUrl === shimUrl && site.token !== "" && (site.project === project || site.project === "");
+  });
   /** @type {{[origin: string]: Partial<import("./settings.js").OriginSettings>}} */
   const patch = {};
   for (const origin of using) patch[origin] = { token, project };
@@ -113,7 +118,7 @@ export function planGrant(settings, { shimUrl }, { token, origins, project }) {
   }
   const toAllow = origins.filter((o) => !patch[o].enabled);
   const ready = Object.keys(patch).filter((o) => patch[o].enabled ?? settings.origins[o].enabled);
-  return { origins: patch, ready, toAllow, keep: origins.length === 0 };
+  return { origins: patch, ready, toAllow, keep: origins.length === 0 && using.length === 0 };
 }
 
 /**

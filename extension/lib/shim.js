@@ -139,7 +139,7 @@ const wording = {
   unreachable: (url) => ({ message: `Nothing answers at ${url}. The shim is not running, or it listens elsewhere.`, fix: startCommand(url) }),
   silent: (url) => ({ message: `The shim at ${url} took the request and did not answer in time.`, fix: "slidewrite doctor" }),
   not_a_shim: (url) => ({ message: `Something answers at ${url}, but it is not Slide Write.`, fix: "slidewrite pair" }),
-  unauthorized: (url) => ({ message: `The shim at ${url} does not know this token; it may have been made anew.`, fix: "slidewrite pair" }),
+  unauthorized: (url) => ({ message: `The shim at ${url} does not know this token: it was made anew, or another project's shim listens there now.`, fix: "slidewrite pair" }),
   internal: () => ({ message: "The shim failed on this request; its own output tells why.", fix: "slidewrite doctor" }),
 };
 

@@ -20,7 +20,7 @@ import { compareVersions } from "../lib/version.js";
 
 /**
  * Asks the shim, step by step; the first that fails ends it.
- * @param {{shimUrl: string, token: string}} where
+ * @param {{shimUrl: string, token: string, provider?: string}} where provider: of this site
  * @param {string} version of this extension
  * @returns {Promise<Diagnosis>}
  */
@@ -36,7 +36,7 @@ export async function diagnose(where, version) {
       return { findings, meta: null };
     }
     const meta = await shim.meta({ refresh: true });
-    findings.push({ level: "ok", title: "Token", text: "Accepted." }, ...readMeta(meta, version));
+    findings.push({ level: "ok", title: "Token", text: "Accepted." }, ...readMeta(meta, version, where.provider));
     return { findings, meta };
   } catch (err) {
     findings.push(failure(err));
@@ -54,11 +54,20 @@ export function failure(err) {
 }
 
 /**
+ * One agent is enough: trouble with one that this site does not use is no
+ * trouble, and one that the shim does not offer is not told of.
  * @param {Meta} meta
  * @param {string} version of this extension
+ * @param {string} [used] the site's provider
  * @returns {Finding[]}
  */
-export const readMeta = (meta, version) => [project(meta), versions(meta.version, version), ...meta.providers.map(provider)];
+export function readMeta(meta, version, used) {
+  const agents = meta.providers.filter((p) => p.enabled || p.error || p.fix || p.pending).map((p) => {
+    const found = provider(p);
+    return found.level === "warn" && p.id !== (used || meta.defaultProvider) ? { ...found, level: /** @type {const} */ ("info") } : found;
+  });
+  return [project(meta), versions(meta.version, version), ...agents];
+}
 
 /** @param {Meta} meta @returns {Finding} */
 function project({ project, repoDir, branch, dirty, git }) {
@@ -92,7 +101,7 @@ function versions(shim, extension) {
 function provider(p) {
   if (p.error) return { level: "warn", title: p.label, text: sentence(p.error), fix: p.fix };
   if (p.pending) return { level: "warn", title: p.label, text: "Has not answered yet. Test again in a moment." };
-  if (!p.enabled) return p.fix ? { level: "warn", title: p.label, text: "Not ready.", fix: p.fix } : { level: "info", title: p.label, text: "Not offered by this shim." };
+  if (!p.enabled) return { level: "warn", title: p.label, text: "Not ready.", fix: p.fix };
   const paid = { "": "", plan: "signed in with a plan" }[p.billing ?? ""] ?? p.billing ?? "";
   const parts = [paid, p.models.length === 1 ? "1 model" : p.models.length > 1 ? `${p.models.length} models` : ""].filter((s) => s !== "");
   return { level: "ok", title: p.label, text: parts.length > 0 ? sentence(parts.join(", ")) : "Ready." };

@@ -161,11 +161,13 @@ export function siteCard(origin, now) {
   async function runTest() {
     // The click may have ended the typing of a token: what is saved, not what is shown.
     settings = await load();
-    const { shimUrl, token } = site();
+    const { shimUrl, token, provider: used } = site();
+    const wrong = connection.find(([, control]) => control.node.querySelector("[aria-invalid=true]"));
+    if (wrong) return wrong[1].node.querySelector("input")?.focus(); // its error stands beside it
     test.setAttribute("aria-disabled", "true");
     verdict.textContent = "Testing";
     fill(findings, el("li", null, el("p", { class: "muted" }, `Asking ${shimUrl}…`)));
-    const found = await diagnose({ shimUrl, token }, extensionVersion());
+    const found = await diagnose({ shimUrl, token, provider: used }, extensionVersion());
     test.removeAttribute("aria-disabled");
     const bad = found.findings.filter((f) => f.level === "warn" || f.level === "danger").length;
     verdict.textContent = bad === 0 ? "The connection works." : `${bad} of ${found.findings.length} need a look.`;

@@ -29,10 +29,10 @@ function ask(request) {
   const connect = button({ label: "Connect", class: "button primary", disabled: true }, () => void pair(request));
   const later = button({ label: "Not now", class: "button" }, () => window.close()); // the worker sees it, and tells the page
   show(
-    heading("Connect to this Slide Write shim?"),
+    heading("Connect to slidewrite?"),
     el("code", { class: "address" }, request.shimUrl),
     isLoopback(request.origin)
-      ? el("p", { class: "muted" }, "Connect if you have just started Slide Write, or opened its pairing link. It will get what you type and pick, and edit files of your project.")
+      ? el("p", { class: "muted" }, "Connect if you have just started slidewrite, or opened its pairing link. It will get what you type and pick, and edit files of your project.")
       : el("p", { class: "notice warn" }, "This address is not on your computer. Connect only if you or your team run it: it will get what you type and pick."),
     el("div", { class: "actions" }, connect, later),
   );

@@ -5,7 +5,7 @@ import { button, el, icon } from "../lib/dom.js";
 import { namesOf } from "./elements.js";
 
 /**
- * Part of the shim's contract: see "captures" in the README. The panel hands it
+ * Part of the shim's contract, an item of `elements` of a request. The panel hands it
  * on and reads only what it draws.
  * @typedef {Record<string, unknown>} Capture
  */

@@ -17,6 +17,7 @@ import { sizeOf } from "./store.js";
  * @property {Chip[]} chips
  * @property {Sent | null} sent
  * @property {string[]} recall what the user sent, oldest first
+ * @property {string} [repoDir] for links to the editor, before the shim has answered
  */
 /** What the last message went with: for Retry, and to be sent again. @typedef {{key: number, chips: Chip[]}} Sent */
 

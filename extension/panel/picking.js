@@ -13,7 +13,7 @@ import { mostChips } from "./chips.js";
  * @property {(pick: string, patch: Capture, thumb: string) => void} more later findings about a pick
  * @property {() => number} chips how many there are
  * @property {() => void} changed
- * @property {(text: string) => void} announce
+ * @property {(text: string, seen?: boolean) => void} announce seen: shown to those who see, too
  */
 
 export class Picking {
@@ -45,7 +45,7 @@ export class Picking {
     if (this.armed) return void this.stop();
     this.trouble = null;
     const max = mostChips - this.host.chips();
-    if (max <= 0) return this.host.announce(`No more than ${mostChips} elements and pictures go along with a message.`);
+    if (max <= 0) return this.host.announce(`No more than ${mostChips} elements and pictures go along with a message.`, true);
     send({ type: "sw-picker-start", tabId: this.tabId, max }).catch((err) => this.failed({ message: String(err.message), reload: false, quiet: false }));
     this.host.changed();
   }
@@ -85,6 +85,7 @@ export class Picking {
     this.armed = armed;
     this.#watch();
     if (armed) this.host.announce("Pick elements in the page; Escape ends it");
+    else if (this.host.chips() >= mostChips) this.host.announce(`Picking has ended: ${mostChips} elements and pictures go along with a message.`, true);
     this.host.changed();
   }
 

@@ -11,10 +11,14 @@ import { bytes } from "../lib/format.js";
  * @param {HTMLElement} over the view it belongs to
  * @param {Promise<Preview>} answer
  * @param {(text: string) => void} copy
+ * @param {HTMLElement} back has the focus afterwards
  */
-export async function showPreview(over, answer, copy) {
+export async function showPreview(over, answer, copy, back) {
   const body = el("div", { class: "dialog-body" }, el("p", { class: "muted", role: "status" }, "Asking the shim…"));
-  const dialog = el("dialog", { class: "preview", "aria-label": "What the agent receives", on: { close: () => dialog.remove() } },
+  const dialog = el("dialog", { class: "preview", "aria-label": "What the agent receives", on: { close: () => {
+    dialog.remove();
+    back.focus();
+  } } },
     el("div", { class: "dialog-head" }, el("h2", null, "What the agent receives"), button({ label: "Close", icon: "close", class: "button quiet icon" }, () => dialog.close())),
     body);
   over.append(dialog);

@@ -2,9 +2,13 @@
 // to talk to. Each says what is the case, why, and the one thing to do.
 
 import { button, el, icon } from "../lib/dom.js";
+import { isLoopback } from "../lib/settings.js";
 import { fixLine } from "./fix.js";
 
 /** @typedef {import("./connection.js").State} State */
+
+/** @param {string} name */
+const quoted = (name) => name && `“${name}”`;
 
 /**
  * @typedef {object} Actions
@@ -36,14 +40,14 @@ function words(state, actions) {
     };
     case "unpaired": return {
       icon: "plug", title: "Connect this site to its project",
-      text: `Run this in the project that serves ${state.origin}:`, command: `slidewrite --origin ${state.origin}`,
+      text: isLoopback(state.origin) ? `Run this in the project that serves ${state.origin}:` : `Nothing is connected to ${state.origin}. If it is your app, run this in its project:`, command: `slidewrite --origin ${state.origin}`,
       after: "Then open the link it prints. If it already runs, slidewrite pair prints a new one.",
       buttons: [["Enter address and token", "openSettings"]],
     };
     case "offer": return {
-      icon: "plug", title: `Use ${state.pairing.project || "the new project"} here?`,
-      text: `You connected ${state.pairing.project || "a project"} at ${state.pairing.shimUrl}. Prompts from ${state.origin} would change its files.`,
-      buttons: [[`Use ${state.pairing.project || "it"} for this site`, () => actions.answerOffer(true), true], ["Not for this site", () => actions.answerOffer(false)]],
+      icon: "plug", title: `Use ${quoted(state.pairing.project) || "the new project"} here?`,
+      text: `You connected ${quoted(state.pairing.project) || "a project"} at ${state.pairing.shimUrl}. Prompts from ${state.origin} would change its files.`,
+      buttons: [[`Use ${quoted(state.pairing.project) || "it"} for this site`, () => actions.answerOffer(true), true], ["Not for this site", () => actions.answerOffer(false)]],
     };
     case "down": return {
       icon: "warn", title: "The shim is not running", text: state.message + " Start it in your project:", command: state.fix,

@@ -76,6 +76,7 @@
  * @property {string} model
  * @property {number} startedAt ms since 1970
  * @property {boolean} stopping the user has asked for it
+ * @property {boolean} [foreign] begun elsewhere: its session is not this chat's
  * @property {Usage | null} usage
  */
 
@@ -131,9 +132,15 @@ export function receive(chat, { id, event }) {
   return { ...after, items, run: after.run && { ...after.run, lastId: id } };
 }
 
-/** The run has an id, before any event. @param {Chat} chat @param {string} id @returns {Chat} */
-export function begun(chat, id) {
-  return chat.run ? { ...chat, run: { ...chat.run, id } } : chat;
+/**
+ * The run has an id, before any event.
+ * @param {Chat} chat
+ * @param {string} id
+ * @param {boolean} [foreign] it is only looked at
+ * @returns {Chat}
+ */
+export function begun(chat, id, foreign = false) {
+  return chat.run ? { ...chat, run: { ...chat.run, id, ...(foreign && { foreign }) } } : chat;
 }
 
 /**
@@ -268,7 +275,7 @@ export function reduce(chat, event) {
 const reducers = {
   start(chat, { sessionId, model, runId, provider }) {
     const run = chat.run && { ...chat.run, id: runId || chat.run.id, model: model ?? "", provider: provider ?? chat.run.provider };
-    return { ...chat, run, session: sessionId ? { id: sessionId, provider: provider ?? "" } : chat.session };
+    return { ...chat, run, session: sessionId && !chat.run?.foreign ? { id: sessionId, provider: provider ?? "" } : chat.session };
   },
 
   delta: (chat, event) => grow(chat, "text", event),

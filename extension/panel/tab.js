@@ -51,6 +51,8 @@ export class TabView {
   recall = [];
   /** @type {import("./persist.js").Sent | null} */
   sent = null;
+  /** The repository as it was last known. */
+  repoDir = "";
   origin = "";
   url = "";
   title = "";
@@ -143,7 +145,7 @@ export class TabView {
       more: (pick, patch, thumb) => this.learn(pick, patch, thumb),
       chips: () => this.composer.draft.chips.length,
       changed: () => this.draw(),
-      announce: (text) => this.announce(text),
+      announce: (text, seen) => this.announce(text, seen),
     });
     this.dock = el("footer", { class: "dock" }, this.jump, this.runBar.node, this.queueNode, this.composer.node);
     this.status = el("div", { class: "visually-hidden", role: "status" });
@@ -199,6 +201,7 @@ export class TabView {
       this.queue = kept.queue;
       this.sent = kept.sent;
       this.recall = kept.recall;
+      this.repoDir = kept.repoDir ?? "";
       this.#nextMessage = Math.max(0, ...this.queue.map((m) => m.id)) + 1;
       this.queueHeld = this.queue.length > 0 && !this.chat.run;
       if (!this.composer.draft.text) this.composer.setDraft(kept.draft, kept.chips);
@@ -214,6 +217,7 @@ export class TabView {
     this.queue = [];
     this.sent = null;
     this.recall = [];
+    this.repoDir = "";
     this.busy = null;
     this.queueHeld = false;
     this.composer.setDraft("", []);
@@ -275,6 +279,7 @@ export class TabView {
     if (text) this.recall = [...this.recall.filter((t) => t !== text), text].slice(-mostRecall);
     this.transcript.latest();
     this.follow.toEnd();
+    if (this.picking.armed) void this.picking.stop(); // the next click is for the app
     if (this.chat.run || this.busy) {
       this.queue = [...this.queue, message];
       this.announce("Queued");
@@ -355,6 +360,7 @@ export class TabView {
   async take(open) {
     const { signal } = this.#abort;
     const onLive = (/** @type {boolean} */ live) => {
+      if (live !== this.live) void this.connection.ask(); // is it down, or back?
       this.live = live;
       this.draw();
     };
@@ -484,12 +490,19 @@ export class TabView {
   }
 
   /** @param {import("./store.js").ErrorItem} item */
-  async openBusy(item) {
-    const tabId = await tabOfRun(item.busy?.id ?? "");
-    if (tabId === null || tabId === this.tabId) return this.announce("It was not started from a tab: a terminal, or another browser.", true);
-    const tab = await chrome.tabs.update(tabId, { active: true }).catch(() => undefined);
-    if (tab) await chrome.windows.update(tab.windowId, { focused: true });
-    else this.announce("The tab it was started in is closed.", true);
+  async openBusy({ busy }) {
+    if (!busy?.id || this.chat.run) return;
+    const tabId = await tabOfRun(busy.id);
+    const tab = tabId !== null && tabId !== this.tabId ? await chrome.tabs.update(tabId, { active: true }).catch(() => undefined) : undefined;
+    if (tab) return void await chrome.windows.update(tab.windowId, { focused: true });
+    // A terminal, another browser, or a tab that is closed: it is followed here, and what was not sent waits in the field.
+    const asked = this.chat.items.findLast((item) => item.kind === "user");
+    if (asked && !this.composer.draft.text) this.composer.edit(asked.text, this.chipsOf(asked));
+    const { session } = this.chat;
+    const chat = ask(divide(this.chat, "A run from elsewhere"), { text: busy.prompt, provider: "", now: Date.parse(busy.startedAt) || Date.now() });
+    this.chat = begun({ ...chat, session }, busy.id, true);
+    this.keepSoon();
+    await this.attach();
   }
 
   // Undo.
@@ -603,7 +616,7 @@ export class TabView {
     const { draft } = this.composer;
     if (!shim) return this.announce(this.blocked(), true);
     const prompt = draft.text.trim() || "(your message)";
-    void showPreview(this.node, shim.preview(this.body({ text: prompt, chips: draft.chips })), (text) => void this.copy(text));
+    void showPreview(this.node, shim.preview(this.body({ text: prompt, chips: draft.chips })), (text) => void this.copy(text), this.composer.menuButton);
   }
 
   openSettings() {
@@ -630,7 +643,7 @@ export class TabView {
 
   /** @returns {import("./cards/index.js").Desk} */
   desk() {
-    const address = (/** @type {string} */ path, /** @type {number} */ line) => editorAddress(this.settings.global.editorUrl, this.connection.meta?.repoDir ?? "", path, line);
+    const address = (/** @type {string} */ path, /** @type {number} */ line) => editorAddress(this.settings.global.editorUrl, this.connection.meta?.repoDir ?? this.repoDir, path, line);
     return {
       links: {
         file: (path, line, text) => {
@@ -717,6 +730,7 @@ export class TabView {
         sendNow: () => {
           if (this.blocked()) return this.announce(this.blocked(), true);
           this.sendNext();
+          this.composer.field.focus();
         },
       });
     }
@@ -787,7 +801,7 @@ export class TabView {
   welcome() {
     const { meta } = this.connection;
     return el("div", { class: "welcome" }, el("h2", null, `Ready to change ${meta?.project ?? "your app"}`),
-      el("p", { class: "muted" }, `Say what should be different on ${new URL(this.url).host}. The change appears in the page as it is made.`),
+      el("p", { class: "muted" }, `Say what should be different on ${new URL(this.url).host}. Your dev server shows the change as it is made.`),
       el("ul", { class: "muted" },
         el("li", null, "Point at elements with ", icon("pick"), el("span", { class: "visually-hidden" }, "the button Pick elements"), " or ", el("kbd", null, "Alt+Shift+E"), ", or paste a picture."),
         el("li", null, "Each run is a commit of its own, and can be undone."),
@@ -850,7 +864,10 @@ export class TabView {
   async answerOffer(use) {
     const [pairing] = this.settings.global.pairings;
     if (!pairing || !this.origin) return;
-    if (use) return void await usePairing(this.origin, pairing);
+    if (use) {
+      await usePairing(this.origin, pairing);
+      return this.composer.field.focus();
+    }
     await save(({ global }) => ({ global: { pairings: global.pairings.filter((p) => p.shimUrl !== pairing.shimUrl) } }));
   }
 
@@ -873,7 +890,7 @@ export class TabView {
     this.#keeping = undefined;
     if (!this.#ready || !this.origin) return;
     const { text, chips } = this.composer.draft;
-    void keep(this.tabId, { origin: this.origin, chat: this.chat, queue: this.queue, draft: text, chips, sent: this.sent, recall: this.recall });
+    void keep(this.tabId, { origin: this.origin, chat: this.chat, queue: this.queue, draft: text, chips, sent: this.sent, recall: this.recall, repoDir: this.connection.meta?.repoDir ?? this.repoDir });
   }
 
   /** The tab is gone; its run goes on. */

@@ -15,7 +15,7 @@ const titles = {
   prompt_too_long: "The message is too long",
   max_turns: "The limit of turns was reached",
   refused: "The agent refused",
-  crashed: "The agent ended unexpectedly",
+  crashed: "The run ended unexpectedly",
   timeout: "It took too long",
   unsupported: "This provider cannot do that",
   busy: "Another run is going on here",
