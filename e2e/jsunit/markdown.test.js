@@ -70,6 +70,22 @@ for (const [name, source, want] of blocks) {
   });
 }
 
+test("containers in each other end somewhere", () => {
+  for (const text of [">".repeat(4_000), "- ".repeat(4_000) + "x", "> - ".repeat(2_000) + "x", "1. - ".repeat(2_000)]) {
+    const root = document.createElement("div");
+    const view = new Markdown(root, options);
+    view.update(text.slice(0, 1_000));
+    view.update(text, true);
+    let depth = 0;
+    for (let node = root.firstElementChild; node; node = node.lastElementChild) depth++;
+    ok(depth > 20 && depth < 100, `${depth} in each other`);
+  }
+});
+
+test("an address ends before the punctuation behind it, however much that is", () => {
+  equal(inner(`see https://x.test/a_(b)${").".repeat(900)} end`), `see a[https://x.test/a_(b)](https://x.test/a_(b))${").".repeat(900)} end`);
+});
+
 test("inside a paragraph", () => {
   /** @type {[string, string][]} */
   const table = [

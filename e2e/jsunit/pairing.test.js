@@ -94,7 +94,7 @@ test("a shim without an origin is kept, and sites that use it get the new token"
   deepEqual(planGrant(none, offer, { ...grant, origins: [] }), { origins: {}, ready: [], toAllow: [], keep: true });
   const settings = apply(none, { origins: { [app]: { shimUrl: origin, token: "old", model: "m" }, "http://localhost:3000": { shimUrl: "http://127.0.0.1:4041", token: "other" } } });
   const plan = planGrant(settings, offer, { ...grant, origins: [] });
-  deepEqual(plan.origins, { [app]: { token: "t", project: "shop" } });
+  deepEqual(plan.origins, { [app]: { shimUrl: origin, token: "t", project: "shop" } });
   deepEqual([plan.ready, plan.keep], [[app], false]);
   equal(apply(settings, { origins: plan.origins }).origins["http://localhost:3000"].token, "other");
 });
@@ -104,8 +104,10 @@ test("sites of another project that listened at the same address stay with it", 
     [app]: { shimUrl: origin, token: "old", project: "bakery" }, "https://staging.example.com": { shimUrl: origin, token: "" }, "http://localhost:3000": { shimUrl: origin, token: "old", project: "shop" },
   } });
   const plan = planGrant(settings, offer, { ...grant, origins: [] });
-  deepEqual(plan, { origins: { "http://localhost:3000": { token: "t", project: "shop" } }, ready: ["http://localhost:3000"], toAllow: [], keep: false });
+  deepEqual(plan, { origins: { "http://localhost:3000": { shimUrl: origin, token: "t", project: "shop" } }, ready: ["http://localhost:3000"], toAllow: [], keep: false });
   deepEqual(planGrant(settings, offer, { ...grant, project: "third", origins: [] }), { origins: {}, ready: [], toAllow: [], keep: true });
+  const moved = apply(none, { origins: { [app]: { shimUrl: "http://127.0.0.1:4999", token: "t", project: "shop" } } });
+  deepEqual(planGrant(moved, offer, { ...grant, origins: [] }).origins, { [app]: { shimUrl: origin, token: "t", project: "shop" } }, "the same shim on another port");
 });
 
 // The content script, in a frame of its own: a page of the shim, or another.

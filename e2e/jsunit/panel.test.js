@@ -19,7 +19,8 @@ test("where a file opens", () => {
   const vscode = "vscode://file/{path}:{line}";
   equal(editorAddress(vscode, "/home/ada/shop", "src/a b#1.css", 12), "vscode://file/home/ada/shop/src/a%20b%231.css:12");
   equal(editorAddress(vscode, "C:\\src\\shop", "src/a.css", 1), "vscode://file/C:/src/shop/src/a.css:1");
-  equal(editorAddress(vscode, "", "/etc/a.css", 3), "vscode://file/etc/a.css:3");
+  equal(editorAddress(vscode, "/home/ada/shop/", "/home/ada/shop/./src//a.css", 3), "vscode://file/home/ada/shop/src/a.css:3");
+  for (const outside of ["/etc/a.css", "../a.css", "src/../../a.css", "/home/ada/shop2/a.css", "C:/a.css", "/home/ada/shop/../a.css"]) equal(editorAddress(vscode, "/home/ada/shop", outside, 3), "", outside);
   equal(editorAddress("idea://open?file={path}&line={line}", "/r", "a$&.css", 2), "idea://open?file=/r/a%24%26.css&line=2");
   equal(editorAddress(vscode, "", "src/a.css", 1), "");
   equal(editorAddress("javascript:alert({line})//{path}", "/r", "a", 1), "");
@@ -101,6 +102,19 @@ test("another chat has nothing of the one before", () => {
   transcript.showNow(divide(reduce(emptyChat(), { type: "user", text: "second" }), "Continues: second"));
   deepEqual([...transcript.node.children].map((node) => /** @type {HTMLElement} */ (node).dataset.kind), ["user", "divider"]);
   match(transcript.node.textContent ?? "", /second.*Continues: second/);
+});
+
+test("a chat with a part that cannot be shown shows the others", () => {
+  const warn = console.warn;
+  console.warn = () => {};
+  try {
+    const transcript = new Transcript(/** @type {any} */ ({ editorAddress: () => "" }));
+    const broken = reduce(ask(emptyChat(), { text: "hello", provider: "anthropic", now: 0 }), /** @type {any} */ ({ type: "change", files: "x", added: 1, removed: 0 }));
+    transcript.showNow(reduce(broken, { type: "note", message: "after it", level: "info" }));
+    match(transcript.node.textContent ?? "", /hello.*This part cannot be shown\..*after it/);
+  } finally {
+    console.warn = warn;
+  }
 });
 
 test("chips", () => {

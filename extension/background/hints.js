@@ -121,7 +121,7 @@ function reader(page) {
   /** @param {string} url */
   const read = async (url) => {
     if (new URL(url).origin !== new URL(page).origin) throw new Error("It is of another server.");
-    const answer = await fetch(url, { credentials: "omit", signal: AbortSignal.timeout(most.wait) });
+    const answer = await fetch(url, { credentials: "omit", redirect: "error", signal: AbortSignal.timeout(most.wait) });
     if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
     const code = await answer.text();
     if (code.length > most.code) throw new Error("It is too long.");

@@ -2,9 +2,9 @@
 // starts it again for the next event: it keeps nothing in variables, and every
 // listener is registered here, before the first await.
 
+import { forgetKept, moveKept } from "../lib/kept.js";
 import { listen } from "../lib/messages.js";
 import { forOrigin, load, saveOrigin, storageKey } from "../lib/settings.js";
-import { forget } from "../panel/persist.js";
 import { showBadge } from "./badge.js";
 import { clearNotice, hearNotices, runEnded } from "./notify.js";
 import { picksSettled } from "./outstanding.js";
@@ -53,7 +53,12 @@ chrome.debugger.onDetach.addListener((...event) => void onDebuggerGone(...event)
 chrome.tabs.onRemoved.addListener((tabId) => {
   confirmClosed(tabId).catch(report);
   forgetPicker(tabId).catch(report);
-  forget(tabId).catch(report);
+  forgetKept(tabId).catch(report); // where no panel is open to do it
+});
+
+chrome.tabs.onReplaced.addListener((now, before) => {
+  forgetPicker(before).catch(report);
+  moveKept(before, now).catch(report);
 });
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {

@@ -132,7 +132,8 @@ export function until(iso, now) {
   return `on ${time.toLocaleDateString("en", { day: "numeric", month: "long" })} at ${hour(time)}`;
 }
 
-const command = /^(slidewrite|claude|codex|grok|git|npm|npx|brew|sudo|rm|export)( |$)/;
+/** Only these are offered to be copied: who answers need not be the shim. */
+const command = /^(?:slidewrite|claude|codex|grok|git|npm)(?: [^\n\r`$<>|;]*)?$/;
 
 /**
  * What cures a problem, taken apart: a command to copy, words, or a command
@@ -141,8 +142,8 @@ const command = /^(slidewrite|claude|codex|grok|git|npm|npx|brew|sudo|rm|export)
  * @returns {{command: string, words: string}}
  */
 export function fixParts(fix) {
-  if (!command.test(fix)) return { command: "", words: capital(fix) };
   const [line, words = ""] = fix.split(/[,;] (?=(?:or|then|and) )/, 2);
+  if (!command.test(line)) return { command: "", words: capital(fix) };
   return { command: line, words: capital(words) };
 }
 

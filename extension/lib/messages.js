@@ -161,6 +161,9 @@ export function watchedTab({ name, sender }) {
  * @typedef {{[T in Message["type"]]?: (message: MessageOf<T>, sender: chrome.runtime.MessageSender) => unknown}} Handlers
  */
 
+/** What a handler returns for a message that another context of its kind answers: there may be several panels. */
+export const pass = Symbol("pass");
+
 /**
  * Answers messages: a map of handlers, each called only with a message that
  * accept takes. What a handler returns, or resolves to, is the answer; what it
@@ -178,8 +181,15 @@ export function listen(handlers) {
     const accepted = accept(message, sender, messages[type].from, type);
     if (accepted === null) return false;
     const handler = /** @type {(m: Message, s: chrome.runtime.MessageSender) => unknown} */ (handlers[type]);
-    Promise.resolve()
-      .then(() => handler(accepted, sender))
+    /** @type {unknown} */
+    let result;
+    try {
+      result = handler(accepted, sender);
+    } catch (err) {
+      result = Promise.reject(err);
+    }
+    if (result === pass) return false;
+    Promise.resolve(result)
       .then((value) => answer({ value }), (err) => answer({ error: err instanceof Error ? err.message : String(err) }));
     return true; // the answer comes later
   };

@@ -95,7 +95,8 @@ export function readGrant(status, body, shimUrl) {
 
 /**
  * What a grant changes. The origins that the shim names are set up; those that
- * already use this project at this address get its new token. Those of another
+ * already use this project at this address get its new token, those that have
+ * its token its new address. Those of another
  * project stay as they are: projects take turns on a port. A page beyond
  * loopback is off until the user allows it. With no origin at all the shim is
  * kept for the next tab.
@@ -107,11 +108,11 @@ export function readGrant(status, body, shimUrl) {
 export function planGrant(settings, { shimUrl }, { token, origins, project }) {
   const using = Object.keys(settings.origins).filter((o) => {
     const site = settings.origins[o];
-    return site.shimUrl === shimUrl && site.token !== "" && (site.project === project || site.project === "");
+    return site.token === token || (site.shimUrl === shimUrl && site.token !== "" && (site.project === project || site.project === ""));
   });
   /** @type {{[origin: string]: Partial<import("./settings.js").OriginSettings>}} */
   const patch = {};
-  for (const origin of using) patch[origin] = { token, project };
+  for (const origin of using) patch[origin] = { shimUrl, token, project };
   for (const origin of origins) {
     const on = isLoopback(origin) || settings.origins[origin]?.enabled === true;
     patch[origin] = { shimUrl, token, project, enabled: on };

@@ -163,6 +163,22 @@ function failure(code, url, status = 0) {
 }
 
 /**
+ * The answer of `GET /meta`, or null: whatever listens there may answer
+ * everything with some JSON.
+ * @param {any} body
+ * @returns {Meta | null}
+ */
+export function readMeta(body) {
+  if (typeof body?.project !== "string" || !Array.isArray(body.providers) || typeof body.git?.state !== "string") return null;
+  const providers = body.providers.filter((/** @type {any} */ p) => typeof p?.id === "string")
+    .map((/** @type {any} */ p) => ({ ...p, label: String(p.label ?? p.id), models: list(p.models).filter((m) => typeof m?.id === "string").map((m) => ({ ...m, efforts: list(m.efforts) })) }));
+  return { repoDir: "", version: "", branch: "", dirty: false, defaultProvider: "", ...body, providers };
+}
+
+/** @param {unknown} value @returns {any[]} */
+const list = (value) => (Array.isArray(value) ? value : []);
+
+/**
  * A door to one shim. Nothing is sent before a method is called.
  * @param {{shimUrl: string, token: string}} where
  */
@@ -338,8 +354,10 @@ export function connect({ shimUrl, token }) {
      * @param {{only?: string, refresh?: boolean, signal?: AbortSignal}} [options]
      * @returns {Promise<Meta>}
      */
-    meta({ only, refresh, signal } = {}) {
-      return call("/meta" + query({ only, refresh: refresh ? "1" : undefined }), { signal, within: patience.meta });
+    async meta({ only, refresh, signal } = {}) {
+      const meta = readMeta(await call("/meta" + query({ only, refresh: refresh ? "1" : undefined }), { signal, within: patience.meta }));
+      if (!meta) throw failure("not_a_shim", base, 200);
+      return meta;
     },
     design,
     follow,

@@ -36,10 +36,8 @@ function ask(request) {
       : el("p", { class: "notice warn" }, "This address is not on your computer. Connect only if you or your team run it: it will get what you type and pick."),
     el("div", { class: "actions" }, connect, later),
   );
-  setTimeout(() => {
-    connect.disabled = false;
-    if (document.activeElement === document.body || document.activeElement?.tagName === "H1") connect.focus();
-  }, settleMs);
+  // It does not take the focus: who types on must not connect.
+  setTimeout(() => { connect.disabled = false; }, settleMs);
 }
 
 /** @param {import("../lib/pairing.js").PairRequest} request */

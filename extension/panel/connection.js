@@ -36,6 +36,8 @@ export function judge({ origin, settings, pairing, failure, meta }) {
   if (!settings?.token) return pairing ? { kind: "offer", origin, pairing } : { kind: "unpaired", origin };
   if (failure) {
     const { message, fix, code } = failure;
+    // Paired anew, perhaps because it listens elsewhere now.
+    if (pairing && (code === "unauthorized" || isDown(failure))) return { kind: "offer", origin, pairing };
     if (code === "unauthorized") return { kind: "refused", message, fix };
     if (isDown(failure)) return { kind: "down", url: settings.shimUrl, message, fix };
     return { kind: "failed", message, fix };

@@ -12,10 +12,23 @@ const never = /^(javascript|data|blob|file|chrome|chrome-extension|about|view-so
  */
 export function editorAddress(template, repoDir, path, line) {
   const isAbsolute = /^(\/|[A-Za-z]:[\\/])/.test(path);
-  if (!isAbsolute && !repoDir) return "";
-  const whole = (isAbsolute ? path : `${repoDir}/${path}`).replaceAll("\\", "/").replace(/\/{2,}/g, "/");
+  if (!repoDir) return "";
+  const whole = straight(isAbsolute ? path : `${repoDir}/${path}`);
+  if (!whole.startsWith(straight(repoDir) + "/")) return ""; // an answer names files, but only of the project
   const encoded = whole.split("/").map(encodeURIComponent).join("/").replace(/^([A-Za-z])%3A/, "$1:");
   const inPlace = template.includes("/{path}") ? encoded.replace(/^\//, "") : encoded;
   const address = template.replaceAll("{path}", () => inPlace).replaceAll("{line}", String(line));
   return /^[a-z][a-z0-9+.-]*:/i.test(address) && !never.test(address) ? address : "";
+}
+
+/** A path with / between its names, and no "." and "..". @param {string} path */
+function straight(path) {
+  const names = path.replaceAll("\\", "/").split("/");
+  /** @type {string[]} */
+  const kept = [];
+  for (const [at, name] of names.entries()) {
+    if (name === "..") kept.pop();
+    else if (name !== "." && (name !== "" || at === 0)) kept.push(name);
+  }
+  return kept.join("/");
 }

@@ -199,8 +199,10 @@ class Inline {
   /** A web address in the text, without the punctuation behind it. @param {number} at */
   bare(at) {
     const m = /^https?:\/\/[^\s<>`"]+/.exec(this.text.slice(at, at + 2_050));
-    let address = m ? m[0].replace(/[?!.,:;*_~'\]]+$/, "") : "";
-    while (address.endsWith(")") && address.split(")").length > address.split("(").length) address = address.slice(0, -1).replace(/[?!.,:;*_~']+$/, "");
+    const found = m ? m[0] : "";
+    let [end, spare] = [found.length, found.split(")").length - found.split("(").length];
+    while (end > 0 && ("?!.,:;*_~']".includes(found[end - 1]) || (found[end - 1] === ")" && spare-- > 0))) end--;
+    const address = found.slice(0, end);
     if (!/^https?:\/\/./.test(address)) return this.put(this.text.slice(at, at + 4), at + 4);
     return this.put(this.anchor(address, fragment([address])), at + address.length);
   }

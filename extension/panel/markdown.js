@@ -41,6 +41,8 @@ const patterns = {
   delimiterRow: /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/,
 };
 
+/** More containers in each other are text: a browser runs out of stack when it lays out thousands. */
+const deepest = 60;
 /** In characters: no longer line is taken for a table's row; of longer text only the end is drawn again; a longer line of code is cut. */
 const longest = { row: 2_000, piece: 2_000, code: 5_000 };
 /** So many rows of a table, and lines of code, are nodes at first, and with each press of the button. */
@@ -214,13 +216,14 @@ export class Markdown {
         return;
       }
       if (this.#rows(rest) || this.#fence(rest) || this.#heading(rest)) return;
-      const quote = patterns.quote.exec(rest);
+      const deep = this.#stack.length > deepest;
+      const quote = !deep && patterns.quote.exec(rest);
       if (quote) {
         this.#open({ type: "quote", node: el("blockquote", null) });
         rest = rest.slice(quote[0].length);
         continue;
       }
-      const item = patterns.item.exec(rest);
+      const item = !deep && patterns.item.exec(rest);
       if (item && !(this.#leaf?.type === "text" && (rest.trim() === item[2] || (item[3] && Number(item[3]) !== 1)))) {
         rest = this.#item(rest, item);
         continue;

@@ -2,6 +2,7 @@
 // that was. With ?tabId=N the panel belongs to that tab alone; without, it
 // follows the active tab of its window.
 
+import { moveKept } from "../lib/kept.js";
 import { listen } from "../lib/messages.js";
 import { load, onChange } from "../lib/settings.js";
 import { followTheme } from "../lib/theme.js";
@@ -71,6 +72,26 @@ chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
 
 chrome.tabs.onRemoved.addListener((tabId) => {
   views.get(tabId)?.close();
+  views.delete(tabId);
+});
+
+// Chrome discards tabs that were not looked at for long; they come back with another id.
+chrome.tabs.onReplaced.addListener((now, before) => {
+  const view = views.get(before);
+  if (!view) return;
+  view.close();
+  views.delete(before);
+  views.get(now)?.close();
+  views.delete(now);
+  void moveKept(before, now).then(() => now === shown || before === shown ? showById(now) : undefined);
+});
+
+// A tab that was dragged into another window belongs to the panel there.
+chrome.tabs.onDetached.addListener((tabId) => {
+  if (bound !== null) return;
+  const view = views.get(tabId);
+  view?.keep();
+  view?.close();
   views.delete(tabId);
 });
 

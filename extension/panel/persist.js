@@ -2,6 +2,7 @@
 // it survives the panel, a reload of the tab and a restart of the worker, and
 // ends with the browser. Nothing of it is a secret; tokens are in the settings.
 
+import { forgetKept, keptKeys } from "../lib/kept.js";
 import { sizeOf } from "./store.js";
 
 /** @typedef {import("./store.js").Chat} Chat */
@@ -24,10 +25,6 @@ import { sizeOf } from "./store.js";
 /** In characters of JSON: a tab's chat, its pictures. The area holds 10 MB for all tabs. */
 const room = { chat: 500_000, pictures: 3_000_000 };
 
-/** @param {number} tabId */
-const key = (tabId) => `panel:${tabId}`;
-/** The captures, which are large and change seldom. @param {number} tabId */
-const capturesKey = (tabId) => `captures:${tabId}`;
 /** The lists that were written last, by tab. @type {Map<number, unknown[]>} */
 const written = new Map();
 
@@ -36,9 +33,10 @@ const written = new Map();
  * @returns {Promise<Kept | null>}
  */
 export async function recover(tabId) {
+  const keys = keptKeys(tabId);
   /** @type {Record<string, any>} */
-  const stored = await chrome.storage.session.get([key(tabId), capturesKey(tabId)]);
-  const kept = /** @type {Kept} */ (Object.assign({ chips: [], queue: [], sent: null }, stored[capturesKey(tabId)], stored[key(tabId)]));
+  const stored = await chrome.storage.session.get(Object.values(keys));
+  const kept = /** @type {Kept} */ (Object.assign({ chips: [], queue: [], sent: null }, stored[keys.captures], stored[keys.chat]));
   return typeof kept.origin === "string" && Array.isArray(kept.chat?.items) ? kept : null;
 }
 
@@ -48,15 +46,16 @@ export async function recover(tabId) {
  */
 export async function keep(tabId, kept) {
   const { chat, chips, queue, sent, ...rest } = kept;
+  const keys = keptKeys(tabId);
   const lists = [chips, queue, sent];
   const same = written.get(tabId)?.every((list, i) => list === lists[i]) ?? false;
   // When the area is full: pictures go first, then what was said long ago.
   for (const [pictures, said] of [[1, 1], [0.25, 1], [0, 1], [0, 0.1]]) {
     /** @type {Record<string, unknown>} */
-    const items = { [key(tabId)]: { ...rest, chat: trimmed(chat, room.chat * said) } };
+    const items = { [keys.chat]: { ...rest, chat: trimmed(chat, room.chat * said) } };
     if (!same || pictures < 1) {
       const left = { pictures: room.pictures * pictures };
-      items[capturesKey(tabId)] = { chips: lean(chips, left), queue: queue.map((m) => ({ ...m, chips: lean(m.chips, left) })), sent: sent && { ...sent, chips: lean(sent.chips, left) } };
+      items[keys.captures] = { chips: lean(chips, left), queue: queue.map((m) => ({ ...m, chips: lean(m.chips, left) })), sent: sent && { ...sent, chips: lean(sent.chips, left) } };
     }
     try {
       await chrome.storage.session.set(items);
@@ -70,7 +69,7 @@ export async function keep(tabId, kept) {
 
 /** The tab is gone. @param {number} tabId */
 export async function forget(tabId) {
-  await chrome.storage.session.remove([key(tabId), capturesKey(tabId)]);
+  await forgetKept(tabId);
 }
 
 /**

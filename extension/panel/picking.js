@@ -1,7 +1,7 @@
 // Runs in: side panel. A tab's picker as the panel sees it: armed or not, what
 // was picked, what went wrong. Talks to: worker (messages), the tab (highlight).
 
-import { send, watchName } from "../lib/messages.js";
+import { pass, send, watchName } from "../lib/messages.js";
 import { mostChips } from "./chips.js";
 
 /** @typedef {import("./chips.js").Capture} Capture */
@@ -137,10 +137,15 @@ export class Picking {
  * @returns {import("../lib/messages.js").Handlers}
  */
 export function pickHandlers(of) {
+  /** @param {number} tabId @param {(picking: Picking) => unknown} act */
+  const mine = (tabId, act) => {
+    const picking = of(tabId);
+    return picking ? act(picking) : pass; // the panel of another window has it
+  };
   return {
-    "sw-picker-state": ({ tabId, armed }) => of(tabId)?.state(armed),
-    "sw-element-picked": ({ tabId, pick, capture }) => of(tabId)?.picked(pick, capture) ?? false,
-    "sw-element-more": ({ tabId, pick, patch, thumb }) => of(tabId)?.host.more(pick, patch, thumb),
-    "sw-picker-error": ({ tabId, message, reload, quiet }) => of(tabId)?.failed({ message, reload, quiet }) ?? false,
+    "sw-picker-state": ({ tabId, armed }) => mine(tabId, (p) => p.state(armed)),
+    "sw-element-picked": ({ tabId, pick, capture }) => mine(tabId, (p) => p.picked(pick, capture)),
+    "sw-element-more": ({ tabId, pick, patch, thumb }) => mine(tabId, (p) => p.host.more(pick, patch, thumb)),
+    "sw-picker-error": ({ tabId, message, reload, quiet }) => mine(tabId, (p) => p.failed({ message, reload, quiet })),
   };
 }

@@ -35,12 +35,29 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("./store.js").Chat} Chat */
 /** @typedef {import("./queue.js").Message} Message */
 
-/** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands; how long a message waits for what is still found out about its picks. */
-const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000, findings: 1_500 };
+/** In ms: how long events are taken in without letting the browser draw; how long to wait before keeping; how long Escape stands; how long a message waits for what is still found out about its picks; how long a run is looked for that nobody heard begin. */
+const times = { slice: 8, keep: 600, escape: 4_000, busy: 2_000, findings: 1_500, unheard: 10_000 };
 /** In ms: a frame that took longer is followed by a pause, and how long at most. */
 const pause = { after: 12, most: 200 };
 /** So many sent messages can be recalled. */
 const mostRecall = 50;
+
+/**
+ * The run that a message began whose answer nobody heard, if there is one; it
+ * may still be on its way into the shim.
+ * @param {import("../lib/shim.js").Shim} shim
+ * @param {import("./store.js").Run} run
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<string>} its id, or ""
+ */
+async function begunSince(shim, run, signal) {
+  for (const end = performance.now() + times.unheard; ; await new Promise((resolve) => setTimeout(resolve, times.busy / 4))) {
+    const all = await shim.runs({ signal });
+    const mine = all.filter((one) => one.kind === "design" && Date.parse(one.startedAt) >= run.startedAt - 1_000 && run.prompt.startsWith(one.prompt.replace(/…$/, "")));
+    if (mine.length > 0) return /** @type {import("../lib/shim.js").RunSummary} */ (mine.at(-1)).id; // the newest comes first
+    if (performance.now() > end || signal?.aborted) return "";
+  }
+}
 
 export class TabView {
   /** @type {Chat} */
@@ -75,6 +92,8 @@ export class TabView {
   #ready = false;
   /** @type {AbortController} ends what belongs to the present chat */
   #abort = new AbortController();
+  /** Ends what takes the events of a run in. */
+  #taking = new AbortController();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #keeping;
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -229,7 +248,10 @@ export class TabView {
   /** @param {Settings} settings */
   configure(settings) {
     this.settings = settings;
+    const before = this.connection.shim;
     this.connection.configure(this.site());
+    const { shim } = this.connection;
+    if (this.chat.run && before && shim && shim !== before) void this.attach(); // it listens elsewhere now
     this.draw();
   }
 
@@ -330,6 +352,7 @@ export class TabView {
     this.chat = ask(this.chat, { text: message.text, chips: message.chips.map(chipView), provider: this.providerId(), now: Date.now() });
     const sent = { key: this.chat.next - 1, chips: message.chips };
     this.sent = sent;
+    this.keep(); // it is in the chat, and no longer in the queue or the field
     this.announce("Run started");
     const settled = this.picking.settled(sent.chips, times.findings);
     const now = () => (this.sent?.key === sent.key ? this.sent : sent).chips.map(forShim);
@@ -348,8 +371,10 @@ export class TabView {
     if (!shim || !run) return;
     this.draw();
     await this.take(async function* (options) {
-      if (!run.id) throw new ShimError({ status: 404, code: "not_found", message: "This message had not reached the shim when the panel was closed.", fix: "Send it again." });
-      yield* shim.follow(run.id, run.lastId, options);
+      const id = run.id || (await begunSince(shim, run, options.signal));
+      if (!id) throw new ShimError({ status: 0, code: "not_known", message: "The panel was closed before the shim had answered, and the shim knows of no run that began with this message.", fix: "Send it again." });
+      if (!run.id) options.onRun?.(id);
+      yield* shim.follow(id, run.lastId, options);
     });
   }
 
@@ -358,7 +383,9 @@ export class TabView {
    * @param {(options: import("../lib/shim.js").StreamOptions) => AsyncIterable<Numbered>} open
    */
   async take(open) {
-    const { signal } = this.#abort;
+    this.#taking.abort();
+    this.#taking = new AbortController();
+    const signal = AbortSignal.any([this.#abort.signal, this.#taking.signal]);
     const onLive = (/** @type {boolean} */ live) => {
       if (live !== this.live) void this.connection.ask(); // is it down, or back?
       this.live = live;
@@ -385,11 +412,13 @@ export class TabView {
           since = performance.now();
         }
       }
+      if (signal.aborted) return;
+      if (this.chat.run) this.chat = fail(this.chat, { code: "internal", message: "The shim ended its answer without a word on how the run ended.", fix: "slidewrite doctor" });
     } catch (err) {
       if (signal.aborted) return;
       this.connection.noticed(err);
       const { code = "internal", message, fix = "", body } = /** @type {ShimError} */ (err);
-      this.chat = fail(this.chat, { code, message, fix, busy: code === "busy" ? (body?.run ?? { id: "", prompt: "", startedAt: "" }) : null });
+      this.chat = fail(this.chat, { code: code === "not_found" ? "no_run" : code, message, fix, busy: code === "busy" ? (body?.run ?? { id: "", prompt: "", startedAt: "" }) : null });
       this.announce(`Failed: ${message}`);
     }
     this.live = true;

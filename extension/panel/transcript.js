@@ -81,7 +81,8 @@ export class Transcript {
   /** Another chat comes: keys of items mean nothing from one chat to the next. */
   clear() {
     this.#views.clear();
-    this.#most = most;
+    this.#most = most.page;
+    this.#until = null;
     this.#shown = null;
   }
 
@@ -156,7 +157,14 @@ export class Transcript {
       }
       if (known.item !== item || known.around !== same) {
         budget.left -= frame.item;
-        const unfinished = known.view.update(item, around) === true;
+        let unfinished = false;
+        try {
+          unfinished = known.view.update(item, around) === true;
+        } catch (err) {
+          // A shim of another version, or none: the rest of the chat is shown.
+          console.warn("an item cannot be shown", item.kind, err);
+          known.view.node.replaceChildren(el("p", { class: "muted" }, "This part cannot be shown."));
+        }
         behind ||= unfinished;
         known.item = item;
         known.around = unfinished ? "" : same;

@@ -257,7 +257,10 @@
   // Paths and selectors.
 
   /** @param {Element} el */
-  const classesOf = (el) => (el.getAttribute("class") ?? "").split(/\s+/).filter(Boolean);
+  const classesOf = (el) => (el.getAttribute("class") ?? "").slice(0, 4 * most.className).split(/\s+/).filter((name) => name !== "" && name.length <= most.id);
+
+  /** An id that one can write. @param {Element} el */
+  const idOf = (el) => (el.id.length <= most.id ? el.id : "");
 
   /** @param {Element} el */
   function nth(el) {
@@ -268,7 +271,7 @@
   /** @param {Element} el */
   function step(el) {
     const tag = CSS.escape(el.localName);
-    if (el.id) return `${tag}#${CSS.escape(el.id)}`;
+    if (idOf(el)) return `${tag}#${CSS.escape(el.id)}`;
     return tag + classesOf(el).slice(0, 3).map((name) => "." + CSS.escape(name)).join("") + nth(el);
   }
 
@@ -280,7 +283,7 @@
   function domPath(el) {
     let path = step(el);
     let at = el;
-    for (let n = 0; n < ancestors && !at.id; n++) {
+    for (let n = 0; n < ancestors && !idOf(at); n++) {
       if (at.parentElement) {
         if (at.parentElement.localName === "html") break;
         at = at.parentElement;

@@ -29,6 +29,9 @@
   /** So long the pointer rests before the page's framework is asked. In ms. */
   const restTime = 150;
 
+  /** Of an id or a class, in characters. */
+  const mostName = 60;
+
   /** Those of touches are passive, and it is the mouse events after them that do something. */
   const passive = /^(touch|scroll)/;
 
@@ -366,7 +369,7 @@
      * @param {Element} el @param {{x: number, y: number} | null} at @param {boolean} copy
      */
     #pick(el, at, copy) {
-      const pick = crypto.randomUUID();
+      const pick = newName();
       const capture = sw.captures.capture(el, at, window);
       const box = sw.tree.boxOf(el, window);
       this.#picked.set(pick, new WeakRef(el));
@@ -459,6 +462,9 @@
     }
   }
 
+  /** crypto.randomUUID is only there where a page is secure. */
+  const newName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
   /** A frame whose page has no picker of ours. @param {HTMLIFrameElement} el */
   function isForeign(el) {
     try {
@@ -495,9 +501,10 @@
 
   /** @param {Element} el @param {SwBox} box @param {string} component */
   function wordsOf(el, box, component) {
-    const classes = (el.getAttribute("class") ?? "").split(/\s+/).filter(Boolean).slice(0, 3);
+    const short = (/** @type {string} */ text) => (text.length > mostName ? text.slice(0, mostName) + "…" : text);
+    const classes = (el.getAttribute("class") ?? "").slice(0, 4 * mostName).split(/\s+/).filter(Boolean).slice(0, 3).map(short);
     return {
-      tag: el.localName, rest: (el.id ? "#" + el.id : "") + classes.map((name) => "." + name).join(""),
+      tag: el.localName, rest: (el.id ? "#" + short(el.id) : "") + classes.map((name) => "." + name).join(""),
       size: `${Math.round(box.w)} × ${Math.round(box.h)}`, component: component && `<${component}>`,
     };
   }

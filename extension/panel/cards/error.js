@@ -22,6 +22,8 @@ const titles = {
   unreachable: "Not sent",
   silent: "Not sent",
   not_a_shim: "Not sent",
+  not_known: "Perhaps not sent",
+  no_run: "This run is not kept any more",
   unauthorized: "The token is not the right one",
   too_large: "The message is too large",
 };
