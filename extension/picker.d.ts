@@ -31,6 +31,7 @@ interface SwAround {
 type SwCapture = import("./lib/messages.js").Capture;
 
 interface SwTree {
+  read<N extends object>(node: N): N;
   shadowOf(el: Element): ShadowRoot | null;
   parentOf(el: Element): Element | null;
   childrenOf(el: Element): Element[];
@@ -83,6 +84,8 @@ interface SwOverlay {
 interface SwPicker {
   handle(event: Event, win: Window): void;
   armed: boolean;
+  disarm(): void;
+  leave(): void;
   stop(): void;
 }
 
@@ -97,8 +100,8 @@ interface SlideWrite {
   /** Of the debugger's picker: shows the tick. */
   ticked?: SwOverlay;
   picker?: SwPicker;
-  /** The listeners for gestures are there: once in each document. */
-  listening?: boolean;
+  /** Listens for gestures, if it does not: those of the first injection, which were there before the page's. */
+  listen: () => void;
   /** Ends the picker of this frame. */
   release?: () => void;
 }

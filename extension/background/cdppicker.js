@@ -8,7 +8,7 @@ import { load } from "../lib/settings.js";
 import { picturesWanted } from "./capture.js";
 import { attach, bindKeys, copy, detach, frameIdOf, inspect, keyBinding, nodeAt, pictureOf, placeOf, rest } from "./cdp.js";
 import { outstanding } from "./outstanding.js";
-import { addComponent, addPicture, allStored, hand, more, report, stored, tell, tellTrouble, update } from "./picks.js";
+import { addComponent, addPicture, allStored, hand, more, report, stored, tell, tellTrouble, unreadable, update } from "./picks.js";
 
 /** What attaches, reads or detaches in a tab does so after what was begun before. @template T @param {number} tabId @param {() => Promise<T>} work @returns {Promise<T>} */
 const inTurn = (tabId, work) => navigator.locks.request(`debugger:${tabId}`, work);
@@ -131,7 +131,7 @@ async function picked(tabId, sessionId, { backendNodeId }) {
   } catch (err) {
     report(err);
     await ended(tabId);
-    await tellTrouble(tabId, { message: `The element could not be read (${err instanceof Error ? err.message : err}). Pick it again.`, reload: false, quiet: false });
+    await tellTrouble(tabId, unreadable(err instanceof Error ? err.message : String(err)));
   }
 }
 

@@ -11,7 +11,7 @@ import { picksSettled } from "./outstanding.js";
 import { askToPair, confirmClosed } from "./pair.js";
 import { actionOpensPanel, openPanel } from "./panel.js";
 import { onDebuggerEvent, onDebuggerGone } from "./cdppicker.js";
-import { forgetPicker, panelWatches, pickByCommand, pickEnded, pickerShift, pickHint, pickMade, pickShift, settingsChanged, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
+import { forgetPicker, panelWatches, pickByCommand, pickEnded, pickerShift, pickFailed, pickHint, pickMade, pickShift, settingsChanged, startPicker, stopPicker, takePicks, takePicture } from "./picker.js";
 import { removedOrigins, syncScripts, wakeOpenPages } from "./scripts.js";
 
 // At each start of the worker: tokens are nothing for content scripts.
@@ -34,6 +34,7 @@ listen({
   "sw-picks-settled": picksSettled,
   "sw-pick-made": pickMade,
   "sw-pick-ended": pickEnded,
+  "sw-pick-failed": pickFailed,
   "sw-pick-shift": pickShift,
   "sw-pick-hint": pickHint,
   "sw-capture-tab": takePicture,

@@ -10,7 +10,7 @@ import { startDebugging, stopDebugging } from "./cdppicker.js";
 import { componentName } from "./hints.js";
 import { outstanding } from "./outstanding.js";
 import { openPanel } from "./panel.js";
-import { addComponent, addPicture, allStored, forget, hand, mostPicks, report, stored, tell, tellTrouble, update } from "./picks.js";
+import { addComponent, addPicture, allStored, forget, hand, mostPicks, report, stored, tell, tellTrouble, unreadable, update } from "./picks.js";
 
 export { takePicks } from "./picks.js";
 
@@ -76,6 +76,13 @@ export async function stopPicker({ tabId }) {
  * @param {import("../lib/messages.js").PickEnded} _ @param {Sender} sender
  */
 export const pickEnded = (_, sender) => stopPicker({ tabId: tabOf(sender) });
+
+/** @param {import("../lib/messages.js").PickFailed} message @param {Sender} sender */
+export async function pickFailed({ reason }, sender) {
+  const tabId = tabOf(sender);
+  await stopPicker({ tabId });
+  await tellTrouble(tabId, unreadable(reason));
+}
 
 /** @param {import("../lib/messages.js").PickMade} message @param {Sender} sender */
 export async function pickMade({ pick, capture, path }, sender) {

@@ -113,6 +113,9 @@ export async function tellTrouble(tabId, trouble) {
   if (heard !== true) await update(tabId, (state) => Object.assign(state, { trouble }));
 }
 
+/** @param {string} reason @returns {import("../lib/messages.js").Trouble} of what was picked, and is no pick */
+export const unreadable = (reason) => ({ message: `The element could not be read (${reason.slice(0, 300)}). Pick it again, or what is around it.`, reload: false, quiet: false });
+
 /** To a tab's content scripts, or to that of one frame. @param {number} tabId @param {import("../lib/messages.js").Message} message @param {number} [frameId] */
 export async function tell(tabId, message, frameId) {
   const reply = await (frameId === undefined ? chrome.tabs.sendMessage(tabId, message) : chrome.tabs.sendMessage(tabId, message, { frameId }));

@@ -18,6 +18,7 @@
 /** Worker → content: stop that. @typedef {{type: "sw-disarm-picker"}} DisarmPicker */
 /** Content → worker: the user picked; pick is the name of this pick, path leads to the element. @typedef {{type: "sw-pick-made", pick: string, capture: Capture, path: SwPath}} PickMade */
 /** Content → worker: picking ended there, by Escape or after the last pick. @typedef {{type: "sw-pick-ended", picks: number}} PickEnded */
+/** Content → worker: what the user pressed on could not be read; reason is the error's words. @typedef {{type: "sw-pick-failed", reason: string}} PickFailed */
 /** Content → worker: the key of Shift+click is down, or up again; the debugger does not tell. @typedef {{type: "sw-pick-shift", held: boolean}} PickShift */
 /** Worker → content: the debugger picked what path leads to; it may be highlighted later. @typedef {{type: "sw-pick-keep", pick: string, path: SwPath}} PickKeep */
 /** Content → worker: which component is this; answered with its name, "" for none. @typedef {{type: "sw-pick-hint", path: SwPath}} PickHint */
@@ -44,7 +45,7 @@
 /** Panel → worker: the mark on the toolbar icon of a tab. @typedef {{type: "sw-badge", tabId: number, state: "" | "running" | "done" | "failed"}} Badge */
 
 /**
- * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickShift | PickKeep | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
+ * @typedef {ArmPicker | DisarmPicker | PickMade | PickEnded | PickFailed | PickShift | PickKeep | PickHint | CaptureTab | ShotPlace | ShotDone | PickerState
  *   | ElementPicked | ElementMore | PickerError | PickerStart | PickerStop | PickerShift | PicksTake | PicksSettled | Highlight | ConfigGet | ConfigSet | Pair | Paired | Badge | RunEnded} Message
  */
 
@@ -77,6 +78,7 @@ export const messages = {
   "sw-disarm-picker": { from: ["worker"], fields: {} },
   "sw-pick-made": { from: ["content"], fields: { pick: text, capture: object, path: list } },
   "sw-pick-ended": { from: ["content"], fields: { picks: count } },
+  "sw-pick-failed": { from: ["content"], fields: { reason: text } },
   "sw-pick-shift": { from: ["content"], fields: { held: flag } },
   "sw-pick-keep": { from: ["worker"], fields: { pick: text, path: list } },
   "sw-pick-hint": { from: ["content"], fields: { path: list } },

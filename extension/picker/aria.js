@@ -6,6 +6,8 @@
 (() => {
   const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
 
+  const { read } = sw.tree;
+
   /** @type {Record<string, string>} */
   const byTag = {
     a: "", article: "article", aside: "complementary", button: "button", datalist: "listbox", dd: "definition", details: "group",
@@ -26,16 +28,19 @@
     "button", "cell", "checkbox", "columnheader", "gridcell", "heading", "link", "menuitem", "menuitemcheckbox", "menuitemradio",
     "option", "radio", "row", "rowheader", "switch", "tab", "tooltip", "treeitem",
   ]);
+  /** In nodes, of one name: the text of a whole page is not read. */
+  const budget = 3_000;
+  let left = budget;
   const landmarkBreakers = "article, aside, main, nav, section";
 
   /** @param {Element} el @returns {string} */
   function roleOf(el) {
-    const computed = /** @type {{computedRole?: string}} */ (el).computedRole;
+    const computed = /** @type {{computedRole?: string}} */ (read(el)).computedRole;
     if (typeof computed === "string") return computed === "generic" || computed === "none" ? "" : computed;
-    const said = (el.getAttribute("role") ?? "").trim().toLowerCase().split(/\s+/)[0];
+    const said = (read(el).getAttribute("role") ?? "").trim().toLowerCase().split(/\s+/)[0];
     if (said && said !== "none" && said !== "presentation") return said;
     if (said) return "";
-    const tag = el.localName;
+    const tag = read(el).localName;
     if (tag === "a" || tag === "area") return el.hasAttribute("href") ? "link" : "";
     if (tag === "img" && el.getAttribute("alt") === "") return "";
     if (tag === "input") {
@@ -59,8 +64,9 @@
 
   /** @param {Element} el @returns {string} */
   function nameOf(el) {
-    const computed = /** @type {{computedName?: string}} */ (el).computedName;
+    const computed = /** @type {{computedName?: string}} */ (read(el)).computedName;
     if (typeof computed === "string") return fold(computed);
+    left = budget;
     return named(el, new Set());
   }
 
@@ -68,20 +74,20 @@
   function named(el, seen) {
     if (seen.has(el)) return "";
     seen.add(el);
-    const scope = /** @type {Document | ShadowRoot} */ (el.getRootNode());
-    const ids = (el.getAttribute("aria-labelledby") ?? "").split(/\s+/).filter(Boolean);
-    const by = ids.map((id) => scope.getElementById?.(id)).filter((other) => other !== null && other !== undefined);
+    const scope = /** @type {Document | ShadowRoot} */ (read(el).getRootNode());
+    const ids = (read(el).getAttribute("aria-labelledby") ?? "").split(/\s+/).filter(Boolean);
+    const by = ids.map((id) => read(scope).getElementById?.(id)).filter((other) => other !== null && other !== undefined);
     if (by.length > 0) {
-      const text = fold(by.map((other) => fold(other.getAttribute("aria-label")) || (other === el ? "" : contentOf(other, seen, true))).join(" "));
+      const text = fold(by.map((other) => fold(read(other).getAttribute("aria-label")) || (other === el ? "" : contentOf(other, seen, true))).join(" "));
       if (text) return text;
     }
-    return fold(el.getAttribute("aria-label")) || native(el, seen) || (nameFromContent(el) ? contentOf(el, seen, false) : "")
-      || fold(el.getAttribute("title")) || fold(el.getAttribute("placeholder"));
+    return fold(read(el).getAttribute("aria-label")) || native(el, seen) || (nameFromContent(el) ? contentOf(el, seen, false) : "")
+      || fold(read(el).getAttribute("title")) || fold(read(el).getAttribute("placeholder"));
   }
 
   /** @param {Element} el */
   function nameFromContent(el) {
-    if (el.localName === "section" || el.localName === "form") return false; // their role asks for the name
+    if (/^(section|form)$/.test(read(el).localName)) return false; // their role asks for the name
     return fromContent.has(roleOf(el));
   }
 
@@ -89,10 +95,10 @@
   function native(el, seen) {
     /** @param {string} selector */
     const child = (selector) => {
-      const found = [...el.children].find((c) => c.matches(selector));
+      const found = [...read(el).children].find((c) => read(c).matches(selector));
       return found ? contentOf(found, seen, false) : "";
     };
-    switch (el.localName) {
+    switch (read(el).localName) {
       case "img": case "area": return fold(el.getAttribute("alt"));
       case "fieldset": return child("legend");
       case "table": return child("caption");
@@ -104,7 +110,7 @@
         if (["button", "submit", "reset"].includes(type)) return fold(value) || (type === "submit" ? "Submit" : type === "reset" ? "Reset" : "");
       }
     }
-    const labels = /** @type {{labels?: NodeListOf<HTMLLabelElement> | null}} */ (el).labels;
+    const labels = /** @type {{labels?: NodeListOf<HTMLLabelElement> | null}} */ (read(el)).labels;
     return labels ? fold([...labels].map((label) => contentOf(label, new Set([el, ...seen]), false)).join(" ")) : "";
   }
 
@@ -115,30 +121,32 @@
    */
   function contentOf(el, seen, asLabel) {
     let text = "";
-    for (const node of sw.tree.shadowOf(el)?.childNodes ?? el.childNodes) {
-      if (text.length > 400) break;
-      if (node.nodeType === Node.TEXT_NODE) text += node.nodeValue;
-      else if (node.nodeType === Node.ELEMENT_NODE) text += inner(/** @type {Element} */ (node), seen, asLabel);
+    for (const node of sw.tree.shadowOf(el)?.childNodes ?? read(el).childNodes) {
+      if (text.length > 400 || left-- <= 0) break;
+      const { nodeType } = read(node);
+      if (nodeType === Node.TEXT_NODE) text += node.nodeValue;
+      else if (nodeType === Node.ELEMENT_NODE) text += inner(/** @type {Element} */ (node), seen, asLabel);
     }
     return fold(text);
   }
 
   /** @param {Element} child @param {Set<Element>} seen @param {boolean} asLabel @returns {string} */
   function inner(child, seen, asLabel) {
-    if (seen.has(child) || child.getAttribute("aria-hidden") === "true" || child.localName === "style" || child.localName === "script") return "";
-    if (!asLabel && !child.checkVisibility({ visibilityProperty: true })) return "";
-    if (child.localName === "slot") {
+    const { localName } = read(child);
+    if (seen.has(child) || read(child).getAttribute("aria-hidden") === "true" || localName === "style" || localName === "script") return "";
+    if (!asLabel && !read(child).checkVisibility({ visibilityProperty: true })) return "";
+    if (localName === "slot") {
       const nodes = /** @type {HTMLSlotElement} */ (child).assignedNodes({ flatten: true });
-      return nodes.map((n) => (n.nodeType === Node.TEXT_NODE ? n.nodeValue : n.nodeType === Node.ELEMENT_NODE ? inner(/** @type {Element} */ (n), seen, asLabel) : "")).join("");
+      return nodes.map((n) => (left-- <= 0 ? "" : n.nodeType === Node.TEXT_NODE ? n.nodeValue : read(n).nodeType === Node.ELEMENT_NODE ? inner(/** @type {Element} */ (n), seen, asLabel) : "")).join("");
     }
-    const text = fold(child.getAttribute("aria-label")) || native(child, seen) || contentOf(child, seen, asLabel);
+    const text = fold(read(child).getAttribute("aria-label")) || native(child, seen) || contentOf(child, seen, asLabel);
     const apart = !getComputedStyle(child).display.startsWith("inline");
     return apart ? ` ${text} ` : text ? spaced(child, text) : "";
   }
 
   /** Folding at the edges of an inline element must not join words. @param {Element} child @param {string} text */
   function spaced(child, text) {
-    const raw = child.textContent ?? "";
+    const raw = read(child).textContent ?? "";
     return (/^\s/.test(raw) ? " " : "") + text + (/\s$/.test(raw) ? " " : "");
   }
 

@@ -5,6 +5,8 @@
 (() => {
   const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
 
+  const { read } = sw.tree;
+
   /** In characters; the shim cuts there, too. */
   const most = { className: 500, text: 120, path: 1_000, attr: 120, id: 200 };
   /** In nodes, of a picked element: the text of a whole page is not read. */
@@ -39,12 +41,13 @@
     const attrs = attrsOf(el);
     const repeat = repeatOf(el);
     const frame = frameChain(el, root, around);
+    const { localName, id } = read(el);
     // In a frame of a page of another origin no script can say where the top page is.
     const known = root.top === root || around !== null;
     return {
-      tag: el.localName,
-      id: el.id ? cut(el.id, most.id) : null,
-      className: cut(fold(el.getAttribute("class") ?? ""), most.className),
+      tag: localName,
+      id: id ? cut(id, most.id) : null,
+      className: cut(fold(read(el).getAttribute("class") ?? ""), most.className),
       text,
       domPath: cut(domPath(el), most.path),
       ...(known && { rect: { x: round(box.x), y: round(box.y), w: round(box.w), h: round(box.h) } }),
@@ -57,7 +60,7 @@
       ...(inClosedShadow(el) && { closedShadow: true }),
       ...(isClipped(box, seen) && { clipped: true }),
       ...(repeat && { repeat }),
-      ...(el.localName === "canvas" && at && known && { click: { x: round(at.x - box.x), y: round(at.y - box.y) } }),
+      ...(localName === "canvas" && at && known && { click: { x: round(at.x - box.x), y: round(at.y - box.y) } }),
     };
   }
 
@@ -86,15 +89,15 @@
 
   /** @param {Element} el */
   function isDisabled(el) {
-    return el.matches("fieldset:disabled") || el.closest(":disabled:not(fieldset), [aria-disabled=true]") !== null;
+    return read(el).matches("fieldset:disabled") || read(el).closest(":disabled:not(fieldset), [aria-disabled=true]") !== null;
   }
 
   /** Links have a host, too. @param {Node} node */
-  const isShadow = (node) => node.nodeType === Node.DOCUMENT_FRAGMENT_NODE && "host" in node;
+  const isShadow = (node) => read(node).nodeType === Node.DOCUMENT_FRAGMENT_NODE && "host" in node;
 
   /** @param {Element} el */
   function inClosedShadow(el) {
-    for (let scope = el.getRootNode(); isShadow(scope); scope = /** @type {ShadowRoot} */ (scope).host.getRootNode()) {
+    for (let scope = read(el).getRootNode(); isShadow(scope); scope = read(/** @type {ShadowRoot} */ (scope).host).getRootNode()) {
       if (/** @type {ShadowRoot} */ (scope).mode === "closed") return true;
     }
     return false;
@@ -104,7 +107,7 @@
   function attrsOf(el) {
     /** @type {Record<string, string>} */
     const found = {};
-    for (const { name, value } of el.attributes) {
+    for (const { name, value } of read(el).attributes) {
       if (!plainAttrs.includes(name) && !sourceAttr.test(name)) continue;
       if (Object.keys(found).length === mostAttrs) break;
       found[name] = cut(fold(value), most.attr);
@@ -119,7 +122,7 @@
    */
   function frameChain(el, root, around) {
     const chain = [];
-    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+    for (let win = /** @type {Window | null} */ (read(el).ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = win.frameElement;
       if (!frame) break;
       const address = win.location.origin === root.location.origin ? win.location.pathname + win.location.search : win.location.href;
@@ -146,15 +149,17 @@
 
   /** @param {Element} el @param {Collected} state @param {boolean} shown */
   function collect(el, state, shown) {
-    if (el.matches("input[type=submit], input[type=reset], input[type=button]")) state.text += /** @type {HTMLInputElement} */ (el).value;
+    if (read(el).matches("input[type=submit], input[type=reset], input[type=button]")) state.text += /** @type {HTMLInputElement} */ (el).value;
     for (const node of contentOf(el)) {
       if (state.left-- <= 0) return;
-      if (node.nodeType === Node.TEXT_NODE) {
+      const { nodeType } = read(node);
+      if (nodeType === Node.TEXT_NODE) {
         addText(/** @type {Text} */ (node), state, shown);
-      } else if (node.nodeType === Node.ELEMENT_NODE) {
+      } else if (nodeType === Node.ELEMENT_NODE) {
         const child = /** @type {Element} */ (node);
-        if (/^(script|style|template|noscript|textarea|select|title|desc|iframe|object)$/.test(child.localName) || sw.tree.isOurs(child)) continue;
-        const inline = shown && /^(inline|contents|ruby)/.test(getComputedStyle(child).display) && child.localName !== "br";
+        const { localName } = read(child);
+        if (/^(script|style|template|noscript|textarea|select|title|desc|iframe|object)$/.test(localName) || sw.tree.isOurs(child)) continue;
+        const inline = shown && /^(inline|contents|ruby)/.test(getComputedStyle(child).display) && localName !== "br";
         if (!inline) state.text += " ";
         collect(child, state, shows(child));
         if (!inline) state.text += " ";
@@ -164,11 +169,11 @@
 
   /** As it is laid out: the shadow tree, and into its slots what is put there. @param {Element} el @returns {Iterable<Node>} */
   function contentOf(el) {
-    if (el.localName === "slot") {
+    if (read(el).localName === "slot") {
       const assigned = /** @type {HTMLSlotElement} */ (el).assignedNodes({ flatten: true });
       if (assigned.length > 0) return assigned;
     }
-    return sw.tree.shadowOf(el)?.childNodes ?? el.childNodes;
+    return sw.tree.shadowOf(el)?.childNodes ?? read(el).childNodes;
   }
 
   /** @param {Text} node @param {Collected} state @param {boolean} shown */
@@ -186,8 +191,9 @@
 
   /** @param {Element} el @returns {boolean} */
   function shows(el) {
-    if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: false })) {
-      return getComputedStyle(el).display === "contents" && (el.parentElement === null || shows(el.parentElement));
+    const { parentElement } = read(el);
+    if (!read(el).checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: false })) {
+      return getComputedStyle(el).display === "contents" && (parentElement === null || shows(parentElement));
     }
     const style = getComputedStyle(el);
     const transparent = /^rgba\(.*, 0\)$|^transparent$/;
@@ -198,13 +204,13 @@
 
   /** The ways to keep text for screen readers only. @param {Element} el */
   function clippedAway(el) {
-    for (let up = /** @type {Element | null} */ (el), n = 0; up && n < 8; up = up.parentElement, n++) {
+    for (let up = /** @type {Element | null} */ (el), n = 0; up && n < 8; up = read(up).parentElement, n++) {
       const style = getComputedStyle(up);
       if (/^inset\((50|100)%/.test(style.clipPath) || /^circle\(0/.test(style.clipPath)) return true;
       const rect = /^rect\(([^)]*)\)$/.exec(style.clip)?.[1].split(/[, ]+/).map(parseFloat);
       if (style.position === "absolute" && rect && (rect[2] - rect[0] <= 1 || rect[1] - rect[3] <= 1)) return true;
       if (style.overflowX !== "visible" && style.display !== "inline" && style.display !== "contents") {
-        const { width, height } = up.getBoundingClientRect();
+        const { width, height } = read(up).getBoundingClientRect();
         if (width <= 1 || height <= 1) return true;
       }
     }
@@ -230,48 +236,56 @@
    */
   function repeatOf(el) {
     let at = /** @type {Element | null} */ (el);
-    for (let n = 0; at?.parentElement && n <= ancestors; at = at.parentElement, n++) {
-      if (at === at.ownerDocument.body) return null;
-      const self = at;
+    for (let n = 0; at && n <= ancestors; n++) {
+      const self = /** @type {Element} */ (at);
+      const { parentElement, ownerDocument } = read(self);
+      if (parentElement === null || self === ownerDocument.body) return null;
+      at = parentElement;
       if (!canRepeat(self)) continue;
-      const alike = [...self.parentElement?.children ?? []].filter((other) => isAlike(other, self));
+      const alike = [...read(parentElement).children].filter((other) => isAlike(other, self));
       if (alike.length < 2) continue;
-      const key = ["data-key", "data-id", "data-testid", "id"].map((name) => self.getAttribute(name)).find(Boolean);
+      const key = ["data-key", "data-id", "data-testid", "id"].map((name) => read(self).getAttribute(name)).find(Boolean);
       return { index: alike.indexOf(self) + 1, of: alike.length, ...(key && { key: cut(fold(key), most.attr) }) };
     }
     return null;
   }
 
   /** The cells of a row are no list; its rows are. @param {Element} el */
-  const canRepeat = (el) =>
-    !/^(td|th|col|br|path|g|rect|circle|line|source|head|body)$/.test(el.localName)
-    && (/^(li|tr|option|article)$/.test(el.localName) || el.hasAttribute("class") || el.childElementCount > 0);
+  function canRepeat(el) {
+    const { localName, childElementCount } = read(el);
+    return !/^(td|th|col|br|path|g|rect|circle|line|source|head|body)$/.test(localName)
+      && (/^(li|tr|option|article)$/.test(localName) || read(el).hasAttribute("class") || childElementCount > 0);
+  }
 
   /** @param {Element} a @param {Element} b */
-  const isAlike = (a, b) => a === b || (a.localName === b.localName && shape(a) === shape(b)
-    && (a.getAttribute("class") ?? "").trim() === (b.getAttribute("class") ?? "").trim());
+  const isAlike = (a, b) => a === b || (read(a).localName === read(b).localName && shape(a) === shape(b)
+    && (read(a).getAttribute("class") ?? "").trim() === (read(b).getAttribute("class") ?? "").trim());
 
   /** @param {Element} el */
-  const shape = (el) => [...el.children].slice(0, 6).map((c) => c.localName).join(" ");
+  const shape = (el) => [...read(el).children].slice(0, 6).map((c) => read(c).localName).join(" ");
 
   // Paths and selectors.
 
   /** @param {Element} el */
-  const classesOf = (el) => (el.getAttribute("class") ?? "").slice(0, 4 * most.className).split(/\s+/).filter((name) => name !== "" && name.length <= most.id);
+  const classesOf = (el) => (read(el).getAttribute("class") ?? "").slice(0, 4 * most.className).split(/\s+/).filter((name) => name !== "" && name.length <= most.id);
 
   /** An id that one can write. @param {Element} el */
-  const idOf = (el) => (el.id.length <= most.id ? el.id : "");
+  function idOf(el) {
+    const { id } = read(el);
+    return id.length <= most.id ? id : "";
+  }
 
   /** @param {Element} el */
   function nth(el) {
-    const same = [...(el.parentNode?.children ?? [])].filter((other) => other.localName === el.localName);
+    const { parentNode, localName } = read(el);
+    const same = [...(parentNode ? read(parentNode).children : [])].filter((other) => read(other).localName === localName);
     return same.length > 1 ? `:nth-of-type(${same.indexOf(el) + 1})` : "";
   }
 
   /** @param {Element} el */
   function step(el) {
-    const tag = CSS.escape(el.localName);
-    if (idOf(el)) return `${tag}#${CSS.escape(el.id)}`;
+    const tag = CSS.escape(read(el).localName);
+    if (idOf(el)) return `${tag}#${CSS.escape(idOf(el))}`;
     return tag + classesOf(el).slice(0, 3).map((name) => "." + CSS.escape(name)).join("") + nth(el);
   }
 
@@ -284,12 +298,13 @@
     let path = step(el);
     let at = el;
     for (let n = 0; n < ancestors && !idOf(at); n++) {
-      if (at.parentElement) {
-        if (at.parentElement.localName === "html") break;
-        at = at.parentElement;
+      const { parentElement, parentNode } = read(at);
+      if (parentElement) {
+        if (read(parentElement).localName === "html") break;
+        at = parentElement;
         path = `${step(at)} > ${path}`;
-      } else if (at.parentNode && "host" in at.parentNode) {
-        at = /** @type {ShadowRoot} */ (at.parentNode).host;
+      } else if (parentNode && "host" in parentNode) {
+        at = /** @type {ShadowRoot} */ (parentNode).host;
         path = `${step(at)} >>> ${path}`;
       } else {
         break;
@@ -305,14 +320,15 @@
    * @returns {string}
    */
   function fullSelector(el) {
-    const scope = /** @type {Document | ShadowRoot} */ (el.getRootNode());
+    const scope = /** @type {Document | ShadowRoot} */ (read(el).getRootNode());
     const steps = [];
-    for (let at = /** @type {Element | null} */ (el); at; at = at.parentElement) {
-      if (at.id && scope.querySelectorAll("#" + CSS.escape(at.id)).length === 1) {
-        steps.unshift("#" + CSS.escape(at.id));
+    for (let at = /** @type {Element | null} */ (el); at; at = read(at).parentElement) {
+      const { id, localName } = read(at);
+      if (id && read(scope).querySelectorAll("#" + CSS.escape(id)).length === 1) {
+        steps.unshift("#" + CSS.escape(id));
         break;
       }
-      steps.unshift(CSS.escape(at.localName) + nth(at));
+      steps.unshift(CSS.escape(localName) + nth(at));
     }
     const selector = steps.join(" > ");
     return isShadow(scope) ? `${fullSelector(/** @type {ShadowRoot} */ (scope).host)} >>> ${selector}` : selector;

@@ -5,6 +5,8 @@
 (() => {
   const sw = (globalThis.slidewrite ??= /** @type {SlideWrite} */ ({}));
 
+  const { read } = sw.tree;
+
   const drawn = new Set(["img", "canvas", "video", "iframe", "frame", "object", "embed", "input", "textarea", "select", "button", "hr", "progress", "meter", "picture", "audio"]);
   const svg = "http://www.w3.org/2000/svg";
   const clear = /^rgba\(.*, 0\)$|^transparent$/;
@@ -17,7 +19,7 @@
   function hit({ target, x, y }, through) {
     const top = into(target, x, y);
     if (!through && paints(top)) return top;
-    const layers = stack(top.ownerDocument, x, y);
+    const layers = stack(read(top).ownerDocument, x, y);
     const first = seen(layers);
     if (!through || first === null) return first;
     const behind = layers.slice(layers.indexOf(first) + 1).filter((el) => !sw.tree.encloses(el, first));
@@ -44,7 +46,7 @@
   }
 
   /** @param {Element} el */
-  const isPage = (el) => el.localName === "html" || el.localName === "body";
+  const isPage = (el) => /^(html|body)$/.test(read(el).localName);
 
   /** Out of the flow, it may lie over what it has nothing to do with. @param {Element} el */
   const floats = (el) => /^(fixed|absolute)$/.test(getComputedStyle(el).position);
@@ -54,7 +56,7 @@
     for (;;) {
       const shadow = sw.tree.shadowOf(el);
       const inner = shadow?.elementFromPoint(x, y);
-      if (!shadow || !inner || inner === el || inner.getRootNode() !== shadow) return el;
+      if (!shadow || !inner || inner === el || read(inner).getRootNode() !== shadow) return el;
       el = inner;
     }
   }
@@ -70,7 +72,7 @@
   /** @param {Document | ShadowRoot} scope @param {number} x @param {number} y @param {Element[]} found */
   function layersOf(scope, x, y, found) {
     for (const el of scope.elementsFromPoint(x, y)) {
-      if (el.getRootNode() !== scope || sw.tree.isOurs(el)) continue;
+      if (read(el).getRootNode() !== scope || sw.tree.isOurs(el)) continue;
       const shadow = sw.tree.shadowOf(el);
       if (shadow) layersOf(shadow, x, y, found);
       found.push(el);
@@ -80,13 +82,14 @@
   /** @param {Element} el */
   function paints(el) {
     if (isPage(el)) return false;
-    if (drawn.has(el.localName) || (el.namespaceURI === svg && el.localName !== "svg")) return true;
+    const { localName, namespaceURI, firstChild } = read(el);
+    if (drawn.has(localName) || (namespaceURI === svg && localName !== "svg")) return true;
     const style = getComputedStyle(el);
     if (style.opacity === "0") return false;
     if (!clear.test(style.backgroundColor) || style.backgroundImage !== "none" || style.boxShadow !== "none") return true;
     if (style.borderTopWidth !== "0px" || style.borderBottomWidth !== "0px" || style.borderLeftWidth !== "0px" || style.borderRightWidth !== "0px") return true;
-    for (let node = el.firstChild; node; node = node.nextSibling) {
-      if (node.nodeType === Node.TEXT_NODE && /\S/.test(node.nodeValue ?? "")) return true;
+    for (let node = /** @type {Node | null} */ (firstChild); node; node = read(node).nextSibling) {
+      if (read(node).nodeType === Node.TEXT_NODE && /\S/.test(node.nodeValue ?? "")) return true;
     }
     return ["::before", "::after"].some((pseudo) => !/^(none|normal)$/.test(getComputedStyle(el, pseudo).content));
   }

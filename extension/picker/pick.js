@@ -10,6 +10,7 @@
   // Injected a second time: the first one ends, but for its ears, which were
   // there before the page's.
   sw.release?.();
+  const { read } = sw.tree;
 
   const gestures = [
     "pointerdown", "pointerup", "pointermove", "pointerover", "pointerout", "pointerenter", "pointerleave", "pointercancel",
@@ -45,11 +46,22 @@
   let picker = null;
   const root = () => sw.tree.rootWindow();
 
-  if (!sw.listening) {
-    sw.listening = true;
+  sw.listen ??= ears();
+  sw.listen();
+
+  /** What makes this window listen, again as well: document.open() takes all listeners of a page away, and says nothing. */
+  function ears() {
     /** @param {Event} event */
     const onGesture = (event) => root().slidewrite?.picker?.handle(event, window);
-    for (const type of [...gestures, ...around]) addEventListener(type, onGesture, { capture: true, passive: passive.test(type) });
+    /** @param {PageTransitionEvent} event */
+    const onPageHide = (event) => (event.isTrusted ? sw.picker?.leave() : sw.picker?.disarm());
+    const listen = () => {
+      for (const type of [...gestures, ...around]) addEventListener(type, onGesture, { capture: true, passive: passive.test(type) });
+      addEventListener("pagehide", onPageHide);
+    };
+    // It takes the root element away, too, and leaves who watches for that.
+    new MutationObserver(listen).observe(document, { childList: true });
+    return listen;
   }
 
   /** @typedef {{target: Element, win: Window, x: number, y: number, through: boolean}} At */
@@ -161,6 +173,18 @@
         if (sw.tree.isOurs(event.target)) event.stopImmediatePropagation();
         return;
       }
+      try {
+        this.#hear(event, win);
+      } catch (err) {
+        console.warn("slidewrite: picker:", err);
+        // Whatever it was: it is not the page's.
+        if (event.isTrusted && gestures.includes(event.type)) swallow(event);
+        if (/^(pointerup|keydown)$/.test(event.type)) this.#failed(err);
+      }
+    }
+
+    /** @param {Event} event @param {Window} win */
+    #hear(event, win) {
       const { type } = event;
       if (sw.tree.isOurs(event.target) && /toggle/.test(type)) return event.stopImmediatePropagation();
       if (this.#keysOnly) return type.startsWith("key") && event.isTrusted ? this.#key(/** @type {KeyboardEvent} */ (event)) : undefined;
@@ -181,6 +205,7 @@
 
     /** @param {PointerEvent} event @param {Element | null} target */
     #begin({ clientX: x, clientY: y, altKey }, target) {
+      this.#passes = false;
       this.#passes = target === null || sw.hits.hit({ target, x, y }, altKey) === null;
       this.#down = { x, y };
     }
@@ -188,13 +213,13 @@
     /** What an event is about; null on the bare page. @param {Event} event @returns {Element | null} */
     #target(event) {
       let node = /** @type {any} */ (event.composedPath()[0] ?? event.target);
-      if (node?.nodeType === Node.TEXT_NODE) node = node.parentElement;
-      if (node?.nodeType !== Node.ELEMENT_NODE) return null;
+      if (node && read(node).nodeType === Node.TEXT_NODE) node = node.parentElement;
+      if (!node || read(node).nodeType !== Node.ELEMENT_NODE) return null;
       if (node === this.#overlay?.host) {
         const { clientX, clientY } = /** @type {PointerEvent} */ (event);
         node = sw.hits.stack(document, clientX, clientY)[0] ?? null;
       }
-      return node === null || node.localName === "html" || node.localName === "body" ? null : node;
+      return node === null || /^(html|body)$/.test(read(node).localName) ? null : node;
     }
 
     /** Events of the gesture that ended the picker. @param {Event} event */
@@ -246,8 +271,15 @@
     #soon() {
       this.#frame ||= requestAnimationFrame(() => {
         this.#frame = 0;
-        if (this.#points) this.#draw();
-        else if (this.#lit) this.#outline(this.#lit);
+        try {
+          if (this.#points) this.#draw();
+          else if (this.#lit) this.#outline(this.#lit);
+        } catch (err) {
+          // The next move has another try; a click on it says why.
+          console.warn("slidewrite: picker:", err);
+          this.#current = null;
+          this.#overlay?.clear();
+        }
       });
     }
 
@@ -259,12 +291,12 @@
       }
       const el = this.#current;
       const foreign = [...this.#frames].filter(isForeign).map((frame) => sw.tree.boxOf(frame, window));
-      if (!el?.isConnected) {
+      if (!el || !isThere(el)) {
         this.#overlay?.shield(foreign);
         return this.#overlay?.clear();
       }
       const box = sw.tree.boxOf(el, window);
-      const layer = el.closest("dialog, [popover]");
+      const layer = read(el).closest("dialog, [popover]");
       if (layer !== this.#layer) this.#overlay?.raise();
       this.#layer = layer;
       this.#overlay?.shield(foreign);
@@ -273,7 +305,7 @@
 
     #hit() {
       const { target, x, y, through } = /** @type {At} */ (this.#at);
-      return target.isConnected ? sw.hits.hit({ target, x, y }, through) : null;
+      return isThere(target) ? sw.hits.hit({ target, x, y }, through) : null;
     }
 
     /** @param {Element | null} el */
@@ -332,13 +364,13 @@
     #actions = {
       Escape: () => this.#end(),
       Enter: (event) => {
-        if (!event.repeat && this.#current?.isConnected) this.#pick(this.#current, null, event.shiftKey);
+        if (!event.repeat && isThere(this.#current)) this.#pick(this.#current, null, event.shiftKey);
       },
       Alt: () => this.#look(true),
       Shift: () => {}, // of Shift+click
       ArrowUp: () => this.#step((el) => {
         const up = sw.tree.parentOf(el);
-        return up && up.localName !== "html" ? up : null;
+        return up && read(up).localName !== "html" ? up : null;
       }),
       ArrowDown: () => this.#step((el) => sw.tree.childrenOf(el)[0]),
       ArrowLeft: () => this.#step((el) => sibling(el, -1)),
@@ -355,7 +387,7 @@
 
     /** @param {(el: Element) => Element | null | undefined} next */
     #step(next) {
-      const from = this.#current?.isConnected ? this.#current : null;
+      const from = isThere(this.#current) ? this.#current : null;
       const to = from ? next(from) : (document.activeElement ?? document.body);
       if (!to) return;
       this.#byKeys = true;
@@ -385,6 +417,12 @@
       this.#overlay?.tick(box);
     }
 
+    /** What was pressed could not be read: the worker says so, and ends picking. @param {unknown} err */
+    #failed(err) {
+      this.disarm();
+      void tell({ type: "sw-pick-failed", reason: err instanceof Error ? err.message : String(err) });
+    }
+
     #end() {
       this.disarm();
       void tell({ type: "sw-pick-ended", picks: this.#picks });
@@ -399,7 +437,7 @@
      */
     async place(pick) {
       const el = this.#picked.get(pick)?.deref();
-      if (!el?.isConnected || window.top !== window) return null;
+      if (!isThere(el) || window.top !== window) return null;
       this.#overlay?.hide(true);
       setTimeout(() => this.placed(), hiddenTime); // should the worker end meanwhile
       // Two frames: the first draws, with the second it is on the screen.
@@ -421,7 +459,7 @@
      */
     light(selector, pick, reveal) {
       this.#lit = selector === "" ? null : this.#find(selector, pick);
-      if (reveal) this.#lit?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+      if (reveal && this.#lit) read(this.#lit).scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
       if (!this.#lit) {
         if (this.#points) this.#soon();
         else {
@@ -453,7 +491,7 @@
      */
     #find(selector, pick) {
       const el = this.#picked.get(pick)?.deref();
-      if (el?.isConnected) return el;
+      if (isThere(el)) return el;
       for (const doc of documents(document)) {
         const found = sw.captures.resolve(selector, doc);
         if (found) return found;
@@ -461,6 +499,9 @@
       return null;
     }
   }
+
+  /** @param {Element | null | undefined} el @returns {el is Element} */
+  const isThere = (el) => !!el && read(el).isConnected;
 
   /** crypto.randomUUID is only there where a page is secure. */
   const newName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -502,9 +543,10 @@
   /** @param {Element} el @param {SwBox} box @param {string} component */
   function wordsOf(el, box, component) {
     const short = (/** @type {string} */ text) => (text.length > mostName ? text.slice(0, mostName) + "…" : text);
-    const classes = (el.getAttribute("class") ?? "").slice(0, 4 * mostName).split(/\s+/).filter(Boolean).slice(0, 3).map(short);
+    const { localName, id } = read(el);
+    const classes = (read(el).getAttribute("class") ?? "").slice(0, 4 * mostName).split(/\s+/).filter(Boolean).slice(0, 3).map(short);
     return {
-      tag: el.localName, rest: (el.id ? "#" + short(el.id) : "") + classes.map((name) => "." + name).join(""),
+      tag: localName, rest: (id ? "#" + short(id) : "") + classes.map((name) => "." + name).join(""),
       size: `${Math.round(box.w)} × ${Math.round(box.h)}`, component: component && `<${component}>`,
     };
   }
@@ -537,6 +579,7 @@
   /** @param {any} message @param {chrome.runtime.MessageSender} sender @param {(answer: unknown) => void} answer */
   function onMessage(message, sender, answer) {
     const own = sender.id === chrome.runtime.id && (sender.url === undefined || sender.url.startsWith(chrome.runtime.getURL("")));
+    if (own && message?.type === "sw-arm-picker") sw.listen(); // each frame for itself
     if (!own || !Object.hasOwn(orders, message?.type) || root() !== window || !picker) return false;
     Promise.resolve(orders[message.type](message, picker)).then((value) => answer({ value }), () => answer({ value: null }));
     return true;
@@ -545,16 +588,9 @@
   picker = new Picker();
   sw.picker = picker;
   chrome.runtime.onMessage.addListener(onMessage);
-  /** @param {PageTransitionEvent} event */
-  function onPageHide(event) {
-    if (event.isTrusted) picker?.leave();
-    else picker?.disarm();
-  }
-  addEventListener("pagehide", onPageHide);
 
   sw.release = () => {
     picker?.stop();
-    removeEventListener("pagehide", onPageHide);
     try {
       chrome.runtime.onMessage.removeListener(onMessage);
     } catch {

@@ -7,15 +7,38 @@
 
   const skipped = new Set(["SCRIPT", "STYLE", "TEMPLATE", "HEAD", "LINK", "META", "TITLE", "NOSCRIPT"]);
 
+  /** Whether it is that of forms: each frame has one. @type {WeakMap<object, boolean>} */
+  const ofForms = new WeakMap();
+
+  /**
+   * The fields of a form hide its own properties, <input name="id"> its id, in
+   * our world as well: all that is read of a node which may be a form is read
+   * through this. It is no node: it can be neither compared nor handed on.
+   * @template {object} N @param {N} node @returns {N}
+   */
+  function read(node) {
+    const proto = Object.getPrototypeOf(node);
+    let form = ofForms.get(proto);
+    if (form === undefined) ofForms.set(proto, (form = proto[Symbol.toStringTag] === "HTMLFormElement"));
+    if (!form) return node;
+    return new Proxy(proto, {
+      get(_, name) {
+        const value = Reflect.get(proto, name, node);
+        return typeof value === "function" ? value.bind(node) : value;
+      },
+    });
+  }
+
   /**
    * The shadow root of an element, a closed one, too; not the browser's own.
    * @param {Element} el
    * @returns {ShadowRoot | null}
    */
   function shadowOf(el) {
-    if (el.shadowRoot) return el.shadowRoot;
+    const { shadowRoot } = read(el);
+    if (shadowRoot) return shadowRoot;
     const open = globalThis.chrome?.dom?.openOrClosedShadowRoot;
-    if (!open || !("offsetWidth" in el)) return null;
+    if (!open || !("offsetWidth" in read(el))) return null;
     try {
       return /** @type {ShadowRoot | null} */ (open(/** @type {HTMLElement} */ (el)));
     } catch {
@@ -25,7 +48,7 @@
 
   /** @param {Element} el @returns {Document | null} of a frame, if it is of our origin */
   function innerDocument(el) {
-    if (el.tagName !== "IFRAME" && el.tagName !== "FRAME" && el.tagName !== "OBJECT" && el.tagName !== "EMBED") return null;
+    if (!/^(IFRAME|FRAME|OBJECT|EMBED)$/.test(read(el).tagName)) return null;
     try {
       return /** @type {HTMLIFrameElement} */ (el).contentDocument ?? null;
     } catch {
@@ -44,11 +67,11 @@
 
   /** @param {Element} el @returns {Element | null} */
   function parentOf(el) {
-    if (el.parentElement) return el.parentElement;
-    const parent = el.parentNode;
-    if (parent && "host" in parent) return /** @type {ShadowRoot} */ (parent).host;
-    const win = el.ownerDocument.defaultView;
-    return parent === el.ownerDocument && win ? frameOf(win) : null;
+    const { parentElement, parentNode, ownerDocument } = read(el);
+    if (parentElement) return parentElement;
+    if (parentNode && "host" in parentNode) return /** @type {ShadowRoot} */ (parentNode).host;
+    const win = ownerDocument.defaultView;
+    return parentNode === ownerDocument && win ? frameOf(win) : null;
   }
 
   /** Those one may pick. @param {Element} el @returns {Element[]} */
@@ -56,8 +79,8 @@
     const inner = innerDocument(el);
     if (inner) return inner.body ? [inner.body] : [];
     const shadow = shadowOf(el);
-    const all = [...(shadow?.children ?? []), ...el.children];
-    return all.filter((child) => !skipped.has(child.tagName) && !isOurs(child) && isDrawn(child));
+    const all = [...(shadow?.children ?? []), ...read(el).children];
+    return all.filter((child) => !skipped.has(read(child).tagName) && !isOurs(child) && isDrawn(child));
   }
 
   /** @param {Element} el */
@@ -73,7 +96,7 @@
   }
 
   /** @param {unknown} node */
-  const isOurs = (node) => /** @type {Partial<Element> | null} */ (node)?.hasAttribute?.("data-slidewrite-ui") === true;
+  const isOurs = (node) => !!node && /** @type {Partial<Element>} */ (read(node)).hasAttribute?.("data-slidewrite-ui") === true;
 
   /**
    * In CSS pixels of the element's own window. An element without a box of its
@@ -82,9 +105,10 @@
    * @returns {SwBox}
    */
   function rectOf(el) {
-    let r = el.getBoundingClientRect();
-    if (r.width === 0 && r.height === 0 && el.firstChild && getComputedStyle(el).display === "contents") {
-      const range = el.ownerDocument.createRange();
+    const at = read(el);
+    let r = at.getBoundingClientRect();
+    if (r.width === 0 && r.height === 0 && at.firstChild && getComputedStyle(el).display === "contents") {
+      const range = at.ownerDocument.createRange();
       range.selectNodeContents(el);
       r = range.getBoundingClientRect();
     }
@@ -124,7 +148,7 @@
 
   /** A box of an element's own window, in the root window. @param {SwBox} box @param {Element} el @param {Window} root @returns {SwBox} */
   function inRoot(box, el, root) {
-    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+    for (let win = /** @type {Window | null} */ (read(el).ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = frameOf(win);
       if (!frame) break;
       box = moved(box, placeOf(frame));
@@ -140,7 +164,7 @@
 
   /** What is seen of a box of an element's own window, in the root window. @param {SwBox} box @param {Element} el @param {Window} root @returns {SwBox} */
   function seenIn(box, el, root) {
-    for (let win = /** @type {Window | null} */ (el.ownerDocument.defaultView); win && win !== root; win = win.parent) {
+    for (let win = /** @type {Window | null} */ (read(el).ownerDocument.defaultView); win && win !== root; win = win.parent) {
       const frame = frameOf(win);
       if (!frame) break;
       const place = placeOf(frame);
@@ -163,11 +187,12 @@
   /** @param {Element} el @param {SwBox} box */
   function clippedByBoxes(el, box) {
     let { position } = getComputedStyle(el);
-    for (let up = flatParent(el); up && up !== up.ownerDocument.documentElement && position !== "fixed"; up = flatParent(up)) {
+    const { documentElement, body } = read(el).ownerDocument;
+    for (let up = flatParent(el); up && up !== documentElement && position !== "fixed"; up = flatParent(up)) {
       const style = getComputedStyle(up);
       if (position === "absolute" && style.position === "static" && style.transform === "none") continue;
-      if (up !== up.ownerDocument.body && /hidden|clip|scroll|auto/.test(style.overflowX + style.overflowY)) {
-        const r = up.getBoundingClientRect();
+      if (up !== body && /hidden|clip|scroll|auto/.test(style.overflowX + style.overflowY)) {
+        const r = read(up).getBoundingClientRect();
         box = common(box, { x: r.x, y: r.y, w: r.width, h: r.height });
       }
       position = style.position;
@@ -177,9 +202,9 @@
 
   /** The parent by which it is laid out, in its own document. @param {Element} el @returns {Element | null} */
   function flatParent(el) {
-    if (el.assignedSlot) return el.assignedSlot;
-    if (el.parentElement) return el.parentElement;
-    return el.parentNode && "host" in el.parentNode ? /** @type {ShadowRoot} */ (el.parentNode).host : null;
+    const { assignedSlot, parentElement, parentNode } = read(el);
+    if (assignedSlot ?? parentElement) return assignedSlot ?? parentElement;
+    return parentNode && "host" in parentNode ? /** @type {ShadowRoot} */ (parentNode).host : null;
   }
 
   /** A point of a frame's window, in the root window. @param {Window} win @param {Window} root @param {number} x @param {number} y */
@@ -212,14 +237,15 @@
     /** @type {Element | null} */
     let at = el;
     while (at) {
-      const parent = /** @type {ParentNode | null} */ (at.parentNode);
+      const parent = /** @type {(Node & ParentNode) | null} */ (read(at).parentNode);
       if (!parent) break;
-      path.unshift([...parent.children].indexOf(at));
-      if (/** @type {Node} */ (parent).nodeType === Node.DOCUMENT_FRAGMENT_NODE) {
+      const { children, nodeType } = read(parent);
+      path.unshift([...children].indexOf(at));
+      if (nodeType === Node.DOCUMENT_FRAGMENT_NODE) {
         path.unshift("shadow");
         at = /** @type {ShadowRoot} */ (parent).host ?? null;
-      } else if (/** @type {Node} */ (parent).nodeType === Node.DOCUMENT_NODE) {
-        const win = at.ownerDocument.defaultView;
+      } else if (nodeType === Node.DOCUMENT_NODE) {
+        const win = read(at).ownerDocument.defaultView;
         if (!win || win === root) break;
         path.unshift("frame");
         at = frameOf(win);
@@ -237,10 +263,10 @@
       if (at === null) return null;
       if (step === "shadow") at = shadowOf(/** @type {Element} */ (at));
       else if (step === "frame") at = innerDocument(/** @type {Element} */ (at));
-      else at = at.children[step] ?? null;
+      else at = read(at).children[step] ?? null;
     }
-    return at?.nodeType === Node.ELEMENT_NODE ? /** @type {Element} */ (at) : null;
+    return at && read(at).nodeType === Node.ELEMENT_NODE ? /** @type {Element} */ (at) : null;
   }
 
-  sw.tree = { shadowOf, parentOf, childrenOf, encloses, rectOf, boxOf, visibleBox, frameIn, moved, common, pointIn, rootWindow, isOurs, pathOf, elementAt };
+  sw.tree = { read, shadowOf, parentOf, childrenOf, encloses, rectOf, boxOf, visibleBox, frameIn, moved, common, pointIn, rootWindow, isOurs, pathOf, elementAt };
 })();
