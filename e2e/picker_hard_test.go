@@ -165,6 +165,7 @@ func TestPickHardPages(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
 		before     string // what the page does first
+		armed      string // what it does while the picker is armed
 		x, y       float64
 		modifiers  string
 		keys       string // instead of a click, after a move to the point
@@ -234,6 +235,20 @@ func TestPickHardPages(t *testing.T) {
 		{name: "Trusted Types and a strict policy", page: "strict/strict.html", x: 50, y: 20,
 			want:  `{"tag":"button","id":null,"className":"at","text":"Strict","domPath":"body > button.at","rect":{"x":0,"y":0,"w":100,"h":40},"role":"button","name":"Strict","attrs":{"type":"button"}}`,
 			after: `violations.length === 0`},
+		{name: "a form whose fields have the names of all its own properties", page: "clobber.html", x: 60, y: 200,
+			want: `{"tag":"form","id":null,"className":"at named","text":"Inside A form","domPath":"body > form.at.named","rect":{"x":20,"y":20,"w":400,"h":200}}`},
+		{name: "an element in it", page: "clobber.html", x: 240, y: 60,
+			want: `{"tag":"b","id":null,"className":"at inner","text":"Inside","domPath":"body > form.at.named > b.at.inner","rect":{"x":220,"y":40,"w":100,"h":40}}`},
+		{name: "from it to its form, and back to another element, by keys", page: "clobber.html", x: 240, y: 60, keys: "ArrowUp ArrowDown ArrowRight Enter",
+			want: `{"tag":"p","id":null,"className":"","text":"A form","domPath":"body > form.at.named > p","rect":{"x":20,"y":20,"w":400,"h":40},"role":"paragraph"}`},
+		{name: "an editor whose page was written into its frame", page: "clobber.html", x: 60, y: 320,
+			want: `{"tag":"button","id":null,"className":"at","text":"First","domPath":"body > button.at","rect":{"x":20,"y":300,"w":100,"h":40},"role":"button","name":"First","attrs":{"type":"button"},"frame":"iframe /clobber.html"}`},
+		{name: "one that is written again while the picker is armed", page: "clobber.html", armed: `write("Second")`, x: 60, y: 320,
+			want: `{"tag":"button","id":null,"className":"at","text":"Second","domPath":"body > button.at","rect":{"x":20,"y":300,"w":100,"h":40},"role":"button","name":"Second","attrs":{"type":"button"},"frame":"iframe /clobber.html"}`},
+		{name: "a page that was written anew", page: "clobber.html", before: `rewrite()`, x: 60, y: 20,
+			want: `{"tag":"button","id":null,"className":"at","text":"Anew","domPath":"body > button.at","rect":{"x":0,"y":0,"w":100,"h":40},"role":"button","name":"Anew","attrs":{"type":"button"}}`},
+		{name: "a page that is written anew while the picker is armed", page: "clobber.html", armed: `rewrite()`, x: 60, y: 20,
+			want: `{"tag":"button","id":null,"className":"at","text":"Anew","domPath":"body > button.at","rect":{"x":0,"y":0,"w":100,"h":40},"role":"button","name":"Anew","attrs":{"type":"button"}}`},
 		{name: "a canvas of a small screen of many pixels", page: "drawing.html", dpr: 2.5, x: 270, y: 45,
 			want: `{"tag":"canvas","id":null,"className":"plot","text":"","domPath":"body > canvas.plot","rect":{"x":220,"y":20,"w":200,"h":100},"clipped":true,"click":{"x":50,"y":25}}`},
 	} {
@@ -249,6 +264,9 @@ func TestPickHardPages(t *testing.T) {
 			}
 			p.Do(frames + `.forEach((w) => { if (w.saw) w.saw.length = 0 })`)
 			p.Arm()
+			if c.armed != "" {
+				p.Do(c.armed)
+			}
 			p.mouse(5, 5, c.modifiers, "move")
 			p.mouse(c.x, c.y, c.modifiers, "move")
 			for range 3 {
@@ -343,6 +361,15 @@ func TestPickGestures(t *testing.T) {
 	if saw := p.saw(); len(saw) == 0 {
 		t.Error("the page does not see what is done after the picker's end")
 	}
+
+	// What cannot be read is no pick, and no silence.
+	b.worker().Do(fmt.Sprintf(`chrome.scripting.executeScript({ target: { tabId: %d }, func: () => { slidewrite.captures.capture = () => { throw new Error("it is odd"); }; } })`, p.id))
+	p.Arm()
+	p.Do(`saw.length = 0`)
+	p.Click(250, 40, "")
+	p.Armed(false)
+	b.worker().Await(fmt.Sprintf(`(await chrome.storage.session.get("picker:%[1]d"))["picker:%[1]d"].trouble?.message === "The element could not be read (it is odd). Pick it again, or what is around it."`, p.id))
+	p.Unseen()
 }
 
 // BenchmarkPickHover moves the mouse over a page of 10,000 elements, a frame

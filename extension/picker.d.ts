@@ -142,6 +142,8 @@ interface SwBackend {
 interface SwBackends {
   all: SwBackend[];
   at(path: SwPath): Element | null;
+  read<N extends object, K extends keyof N>(node: N, name: K): N[K];
+  parentOf(el: Element): Element | null;
 }
 
 declare var slidewriteBackends: SwBackends | undefined;

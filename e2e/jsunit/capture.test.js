@@ -234,3 +234,12 @@ test("a huge element is read within bounds", (stage) => {
   const took = performance.now() - began;
   ok(took < 1000, `it took ${took} ms`);
 });
+
+test("a name is not looked for in a whole page", (stage) => {
+  const button = build(["div", { role: "button" }, "Near ", ["b", "by"]], stage);
+  equal(aria.nameOf(button), "Near by");
+  button.prepend(...Array.from({ length: 5_000 }, () => document.createElement("i")));
+  equal(aria.nameOf(button), "", "after 3,000 nodes there is no name");
+  button.append(build(["label", "Near"], stage));
+  equal(aria.nameOf(build(["i", { "aria-label": "Own" }], stage)), "Own");
+});

@@ -2,10 +2,12 @@
 // each element where it was written.
 
 (() => {
-  /** @param {Element} el */
-  const noted = (el) => el.closest("[data-astro-source-file]");
+  const { all, read } = /** @type {SwBackends} */ (globalThis.slidewriteBackends);
 
-  globalThis.slidewriteBackends?.all.push({
+  /** @param {Element} el */
+  const noted = (el) => read(el, "closest").call(el, "[data-astro-source-file]");
+
+  all.push({
     name: "astro",
     detect: (el) => noted(el) !== null,
     locate(el) {

@@ -4,13 +4,14 @@
 // data-vite-source-line.
 
 (() => {
+  const { all, read: get } = /** @type {SwBackends} */ (globalThis.slidewriteBackends);
   const sourceAttr = /^data-([a-z0-9]+-)*source(-[a-z0-9]+)*$/;
 
   /** @param {Element} el @returns {{file: string, line: number} | null} */
   function read(el) {
     let file = "";
     let line = 0;
-    for (const { name, value } of el.attributes) {
+    for (const { name, value } of get(el, "attributes")) {
       if (!sourceAttr.test(name)) continue;
       const whole = /^(.*?[\w\])-]\.\w+)(?::(\d+))?(?::\d+)?$/.exec(value);
       if (whole) {
@@ -25,14 +26,14 @@
 
   /** @param {Element} el */
   function nearest(el) {
-    for (let at = /** @type {Element | null} */ (el); at; at = at.parentElement) {
+    for (let at = /** @type {Element | null} */ (el); at; at = get(at, "parentElement")) {
       const found = read(at);
       if (found) return found;
     }
     return null;
   }
 
-  globalThis.slidewriteBackends?.all.push({
+  all.push({
     name: "attributes",
     detect: (el) => nearest(el) !== null,
     locate(el) {

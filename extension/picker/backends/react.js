@@ -4,11 +4,13 @@
 // the code as it is served.
 
 (() => {
+  const { all, parentOf } = /** @type {SwBackends} */ (globalThis.slidewriteBackends);
+
   /** @typedef {any} Fiber */
 
   /** @param {Element} el @returns {Fiber} */
   function fiberOf(el) {
-    for (let at = /** @type {any} */ (el), n = 0; at && n < 12; at = at.parentElement ?? at.getRootNode().host, n++) {
+    for (let at = /** @type {any} */ (el), n = 0; at && n < 12; at = parentOf(at), n++) {
       for (const key in at) if (key.startsWith("__reactFiber$") || key.startsWith("__reactInternalInstance$")) return at[key];
     }
     return null;
@@ -53,7 +55,7 @@
     return null;
   }
 
-  globalThis.slidewriteBackends?.all.push({
+  all.push({
     name: "react",
     detect: (el) => fiberOf(el) !== null,
     locate(el) {

@@ -2,10 +2,12 @@
 // developer tools notes on each element where it was written.
 
 (() => {
-  /** @param {Element} el */
-  const noted = (el) => el.closest("[data-source-loc]");
+  const { all, read } = /** @type {SwBackends} */ (globalThis.slidewriteBackends);
 
-  globalThis.slidewriteBackends?.all.push({
+  /** @param {Element} el */
+  const noted = (el) => read(el, "closest").call(el, "[data-source-loc]");
+
+  all.push({
     name: "solid",
     detect: (el) => noted(el) !== null,
     locate(el) {

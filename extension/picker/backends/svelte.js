@@ -2,16 +2,18 @@
 // on each element where it was written.
 
 (() => {
+  const { all, parentOf } = /** @type {SwBackends} */ (globalThis.slidewriteBackends);
+
   /** @param {Element} el @returns {any} */
   function metaOf(el) {
-    for (let at = /** @type {any} */ (el); at; at = at.parentElement ?? at.getRootNode().host) if (at.__svelte_meta?.loc?.file) return at.__svelte_meta;
+    for (let at = /** @type {any} */ (el); at; at = parentOf(at)) if (at.__svelte_meta?.loc?.file) return at.__svelte_meta;
     return null;
   }
 
   /** @param {string} file */
   const nameOf = (file) => /([^\\/]+)\.svelte$/.exec(file)?.[1] ?? "";
 
-  globalThis.slidewriteBackends?.all.push({
+  all.push({
     name: "svelte",
     detect: (el) => metaOf(el) !== null,
     locate(el) {
