@@ -60,7 +60,7 @@ test("a message that is not whole is not taken", () => {
 
 test("every message is refused from a context that it does not name", () => {
   const senders = { panel, options: page("options/options.html"), pairing: page("pairing/confirm.html"), worker: page("background/main.js"), content };
-  const whole = { tabId: 1, armed: true, picks: 0, names: [], pick: "p", path: [], thumb: "", copyPath: true, by: "page", held: true, reload: false, quiet: false, capture: { tag: "a" }, message: "m", selector: "", reveal: true, max: 5, origin: "o", patch: {}, code: "c", outcome: "1", project: "p", text: "t", state: "done" };
+  const whole = { tabId: 1, armed: true, picks: 0, names: [], pick: "p", path: [], thumb: "", copyPath: true, by: "page", held: true, reload: false, quiet: false, capture: { tag: "a" }, message: "m", reason: "r", selector: "", reveal: true, max: 5, origin: "o", patch: {}, code: "c", outcome: "1", project: "p", text: "t", state: "done" };
   for (const [type, { from }] of Object.entries(messages)) {
     for (const [context, sender] of Object.entries(senders)) {
       const taken = accept({ type, ...whole }, sender, /** @type {any} */ (context)) !== null;

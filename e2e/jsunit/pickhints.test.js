@@ -49,6 +49,22 @@ test("the page's element is found by its path", (stage) => {
   equal(backends.at([99, 1]), null);
 });
 
+test("fields that hide what is a form's own keep nobody from asking", (stage) => {
+  const form = document.createElement("form");
+  const el = form.appendChild(document.createElement("b"));
+  form.setAttribute("data-source", "src/Order.tsx:3");
+  stage.append(form);
+  for (const name of ["parentElement", "parentNode", "getRootNode", "children", "attributes", "closest", "shadowRoot"]) {
+    const field = document.createElement("input");
+    field.name = name;
+    HTMLElement.prototype.append.call(form, field);
+  }
+  const { pathOf } = globalThis.slidewrite.tree;
+  equal(backends.at(pathOf(el, window)), el);
+  equal(backends.at(pathOf(form, window)), form);
+  for (const at of [el, form]) for (const b of backends.all) deepEqual(hint(b.name, at), b.name === "attributes" ? { file: "src/Order.tsx", line: 3 } : null, b.name);
+});
+
 const stackOf = (/** @type {string} */ at) => ({ stack: `Error: react-stack-top-frame\n    at exports.jsxDEV (http://localhost:5173/node_modules/.vite/deps/react_jsx-dev-runtime.js?v=1:250:30)\n    at ${at}\n    at Object.react_stack_bottom_frame (http://localhost:5173/node_modules/.vite/deps/react-dom_client.js?v=1:99:20)` });
 
 test("React 19: the owners, where each was written, the item's key", (stage) => {
