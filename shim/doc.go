@@ -38,6 +38,7 @@
 //	shimtest        a shim, a repository and a fake agent, for tests only
 //	shimtest/benchrepo, shimtest/benchreport
 //	                make bench: the repository it measures in, and its table
+//	shimtest/vetall make check: go vet for three systems in one process
 //
 // Around them: cmd/slidewrite is the binary; extension is the browser's side,
 // embedded, and what writes it to a folder; fakeagents plays the agent CLIs

@@ -62,6 +62,9 @@ var importRules = map[string][]string{
 	"shim/shimtest/benchrepo":   {},
 	"shim/shimtest/benchreport": {"shim/shimtest/benchrepo"},
 
+	// make check: go vet for several systems.
+	"shim/shimtest/vetall": {},
+
 	// What the fakes demand of a command line is written down a second time,
 	// on purpose: they see nothing of the shim.
 	"fakeagents":             {},

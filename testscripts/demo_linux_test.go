@@ -35,6 +35,9 @@ func TestKilledDemoLeavesNoShim(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.Contains(lines.Text(), "listening") {
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	// Held, it cannot come to its end and stop the shim itself.
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

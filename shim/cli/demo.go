@@ -262,6 +262,9 @@ func (d *demo) serve(context.Context) error {
 			return nil
 		}
 	}
+	if err := lines.Err(); err != nil {
+		return errors.Wrap(err, "read what the shim says")
+	}
 	return errors.Newf("the shim ended: %s", strings.TrimSpace(d.shimErr.String()))
 }
 

@@ -127,6 +127,9 @@ func TestChanges(t *testing.T) {
 			for lines.Scan() && lines.Text() != "" {
 				frame = append(frame, lines.Text())
 			}
+			if err := lines.Err(); err != nil {
+				t.Fatal(err)
+			}
 			return strings.Join(frame, " ")
 		}, func() { res.Body.Close() }
 	}

@@ -116,6 +116,9 @@ func playServer(has func(string) bool) int {
 		}
 		fmt.Printf("{\"id\":%d,\"result\":%s}\n", q.ID, result)
 	}
+	if in.Err() != nil {
+		return 1
+	}
 	return 0
 }
 
