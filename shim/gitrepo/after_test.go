@@ -217,7 +217,8 @@ func TestAgentThatCommitsItself(t *testing.T) {
 	r.write("a.txt", "user\n")
 	before := r.snapshot()
 	r.write("b.txt", "b\n")
-	commit := r.commit("by the agent") // sweeps the user's edit along
+	r.commit("by the agent") // sweeps the user's edit along
+	commit := r.git("rev-parse", "HEAD")
 	c := r.change(before)
 	equal(t, "change", paths(c), []string{"added b.txt"})
 	equal(t, "head", []string{c.Before.Head.Commit, c.After.Head.Commit}, []string{before.Head.Commit, commit})

@@ -277,13 +277,14 @@ func TestCommitPaths(t *testing.T) {
 			equal(t, "committed", r.committed(), row.want)
 			equal(t, "left out", fmt.Sprint(result.LeftOut), fmt.Sprint(row.left))
 			equal(t, "working tree", r.disk(), disk)
+			now := r.work()
 			if len(row.left) == 0 {
-				r.sameWork(work)
+				equal(t, "git diff", now.unstaged, work.unstaged)
 			} else if len(notesWith(result.Notes, "overlap"))+len(notesWith(result.Notes, "left_out")) < len(row.left) {
 				t.Errorf("no note for each left-out path: %+v", result.Notes)
 			}
-			equal(t, "staged", r.work().staged, work.staged)
-			r.clean()
+			equal(t, "git diff --cached", now.staged, work.staged)
+			r.tidy()
 			nested := r.disk()["nested/n.txt"]
 			undone := run.undo()
 			if nested != "" {

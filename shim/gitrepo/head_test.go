@@ -27,6 +27,16 @@ func TestHeadMoved(t *testing.T) {
 		r.git("add", "a.txt")
 		r.git("commit", "-q", "-m", "the agent's own")
 	}
+	branches := newRepoWith(t, map[string]string{"a.txt": numbered(9), "b.txt": "b\n"})
+	branches.git("checkout", "-q", "-b", "other")
+	branches.write("other.txt", "o\n")
+	branches.commit("other")
+	branches.git("checkout", "-q", "main")
+	branches.commit("second")
+	branches.git("checkout", "-q", "-b", "ahead")
+	branches.write("ahead.txt", "a\n")
+	branches.commit("ahead")
+	branches.git("checkout", "-q", "main")
 	for name, row := range map[string]struct {
 		tools     func() ToolLog
 		run       func(r *testRepo) // HEAD moves while the run is on
@@ -116,16 +126,7 @@ func TestHeadMoved(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepoWith(t, map[string]string{"a.txt": numbered(9), "b.txt": "b\n"})
-			r.git("checkout", "-q", "-b", "other")
-			r.write("other.txt", "o\n")
-			r.commit("other")
-			r.git("checkout", "-q", "main")
-			r.commit("second")
-			r.git("checkout", "-q", "-b", "ahead")
-			r.write("ahead.txt", "a\n")
-			r.commit("ahead")
-			r.git("checkout", "-q", "main")
+			r := branches.twin(t)
 			run := r.begin()
 			run.before.Taken = time.Now()
 			run.tools = row.tools()

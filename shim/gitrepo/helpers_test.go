@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,24 +171,56 @@ func (r *testRepo) clean() {
 	if out, err := r.tryGit("fsck", "--strict", "--no-dangling", "--no-progress"); err != nil {
 		r.t.Errorf("git fsck: %s %v", out, err)
 	}
-	gitDir := r.git("rev-parse", "--absolute-git-dir")
-	entries, err := os.ReadDir(gitDir)
+	r.tidy()
+}
+
+// tidy is clean without a look at the objects.
+func (r *testRepo) tidy() {
+	r.t.Helper()
+	repo := r.open()
+	entries, err := os.ReadDir(repo.gitDir)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, entry := range entries {
 		if strings.Contains(entry.Name(), "slidewrite") || strings.HasSuffix(entry.Name(), ".lock") {
-			r.t.Errorf("left behind: %s", filepath.Join(gitDir, entry.Name()))
+			r.t.Errorf("left behind: %s", filepath.Join(repo.gitDir, entry.Name()))
 		}
 	}
 	if list, _ := filepath.Glob(filepath.Join(r.dir, ".slidewrite*")); len(list) > 0 {
 		r.t.Errorf("left behind: %v", list)
 	}
-	for _, ref := range strings.Fields(r.git("for-each-ref", "--format=%(refname)")) {
+	for _, ref := range r.refs(repo) {
 		if strings.Contains(ref, "slide") && !strings.HasPrefix(ref, runRefs) {
 			r.t.Errorf("stray ref %s", ref)
 		}
 	}
+}
+
+// refs are the names of all refs, without a process: those that have a file,
+// and those that are packed.
+func (r *testRepo) refs(repo *Repo) (names []string) {
+	r.t.Helper()
+	err := filepath.WalkDir(filepath.Join(repo.common, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(repo.common, path)
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	packed, err := os.ReadFile(filepath.Join(repo.common, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(packed)) {
+		if oid, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && !strings.HasPrefix(oid, "#") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // mergeFile merges three texts with the user's git, in a folder of its own.

@@ -1,10 +1,12 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,8 +29,8 @@ var noReflog = []string{"core.logAllRefUpdates=false"}
 
 // Keep makes the snapshots of a run survive git gc: a ref to one tree with the
 // entries "before" and "after" (after may be nil at first). Run ids sort by
-// time; the last 200 are kept. Costs two git processes, with after == nil a
-// third beside them, and a fourth where old runs are dropped.
+// time; the last 200 are kept. Costs two git processes, and two more where, with
+// after == nil, old runs may have to be dropped.
 func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) error {
 	ref, err := runRef(runID)
 	if err != nil {
@@ -49,7 +51,7 @@ func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) 
 			return errors.Wrap(err, "keep the snapshots of the run")
 		},
 		func() (err error) {
-			if after == nil {
+			if after == nil && r.mayKeepTooMany() {
 				refs, err = r.runRefs(ctx)
 			}
 			return err
@@ -63,6 +65,23 @@ func (r *Repo) Keep(ctx context.Context, runID string, before, after *Snapshot) 
 		slices.Sort(refs)
 	}
 	return r.deleteRefs(ctx, refs[:max(0, len(refs)-keptRuns)])
+}
+
+// mayKeepTooMany tells whether one more run could be one too many: by the files
+// alone, which is faster than git. It is true where they do not tell.
+func (r *Repo) mayKeepTooMany() bool {
+	if _, err := os.Stat(filepath.Join(r.common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	loose, err := os.ReadDir(filepath.Join(r.common, filepath.FromSlash(runRefs)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	packed, err := os.ReadFile(filepath.Join(r.common, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return len(loose)+bytes.Count(packed, []byte(" "+runRefs)) >= keptRuns
 }
 
 // Drop lets the snapshots of a run go; a run that has none is no error. Costs

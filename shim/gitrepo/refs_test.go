@@ -59,8 +59,14 @@ func TestOnlyTheLast200RunsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(r.open().Keep(context.Background(), "00500", before, nil))
-	refs := strings.Fields(r.git("for-each-ref", "--format=%(refname:lstrip=3)", runRefs))
-	equal(t, "count, first, last", []string{fmt.Sprint(len(refs)), refs[0], refs[len(refs)-1]}, []string{"200", "00003", "00500"})
+	kept := func() []string {
+		refs := strings.Fields(r.git("for-each-ref", "--format=%(refname:lstrip=3)", runRefs))
+		return []string{fmt.Sprint(len(refs)), refs[0], refs[len(refs)-1]}
+	}
+	equal(t, "count, first, last", kept(), []string{"200", "00003", "00500"})
+	r.git("pack-refs", "--all", "--prune")
+	must(r.open().Keep(context.Background(), "00501", before, nil))
+	equal(t, "count, first, last of packed ones", kept(), []string{"200", "00004", "00501"})
 }
 
 // All refs of runs go, wherever and in whatever state they are, and nothing

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -54,15 +55,39 @@ func must(err error) {
 type testRepo struct {
 	t   testing.TB
 	dir string // real path of the working tree's top level
+
+	opened  *Repo  // by open, under environ
+	environ string // this process's, as it was then
 }
 
 // newRepo makes an empty repository on branch main; initArgs go to git init.
 func newRepo(t testing.TB, initArgs ...string) *testRepo {
 	t.Helper()
 	r := &testRepo{t: t, dir: realTempDir(t)}
-	r.git(append([]string{"init", "-q"}, initArgs...)...)
+	if len(initArgs) > 0 {
+		r.git(append([]string{"init", "-q"}, initArgs...)...)
+		return r
+	}
+	made, err := initialised()
+	if err == nil {
+		err = os.CopyFS(r.dir, os.DirFS(made))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
+
+// initialised is a folder with what git init makes, which is copied: that is
+// several times faster than a process.
+var initialised = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.Getenv("HOME"), "initialised")
+	out, err := exec.Command("git", "init", "-q", "--template=", dir).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git init: %w: %s", err, out)
+	}
+	return dir, nil
+})
 
 // newRepoWith is newRepo with the given files committed as "base".
 func newRepoWith(t testing.TB, files map[string]string) *testRepo {
@@ -73,6 +98,17 @@ func newRepoWith(t testing.TB, files map[string]string) *testRepo {
 	}
 	r.commit("base")
 	return r
+}
+
+// twin is another repository with the same content: files, index, history.
+func (r *testRepo) twin(t testing.TB) *testRepo {
+	t.Helper()
+	twin := &testRepo{t: t, dir: realTempDir(t)}
+	if err := os.CopyFS(twin.dir, os.DirFS(r.dir)); err != nil {
+		t.Fatal(err)
+	}
+	twin.git("update-index", "--refresh") // the index knows the files by their times
+	return twin
 }
 
 // realTempDir is t.TempDir without symlinks in the path.
@@ -168,22 +204,26 @@ func (r *testRepo) setTime(name string, at time.Time) {
 	}
 }
 
-// commit stages everything and commits it, returning the new commit's id.
-func (r *testRepo) commit(message string) string {
+// commit stages everything and commits it.
+func (r *testRepo) commit(message string) {
 	r.t.Helper()
 	r.git("add", "-A")
 	r.git("commit", "-q", "--allow-empty", "-m", message)
-	return r.git("rev-parse", "HEAD")
 }
 
-// open opens the repository with the code under test.
+// open opens the repository with the code under test, once, as a shim does;
+// each caller has a copy of its own to set up.
 func (r *testRepo) open() *Repo {
 	r.t.Helper()
-	repo, err := Open(context.Background(), r.dir)
-	if err != nil {
-		r.t.Fatal(err)
+	if environ := strings.Join(os.Environ(), "\x00"); r.opened == nil || r.environ != environ {
+		repo, err := Open(context.Background(), r.dir)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.opened, r.environ = repo, environ
 	}
-	return repo
+	repo := *r.opened
+	return &repo
 }
 
 // snapshot takes a first snapshot.
