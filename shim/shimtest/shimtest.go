@@ -50,6 +50,7 @@ func (p private) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("XDG_CONFIG_HOME", dir)
+	gitDirs = filepath.Join(dir, "git")
 	return p.m.Run()
 }
 
@@ -111,17 +112,6 @@ func (s *Stage) Git(args ...string) string {
 		s.T.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return string(out)
-}
-
-// Commit makes the folder a repository and commits all that is not ignored;
-// an empty folder stays without a commit.
-func (s *Stage) Commit() {
-	s.T.Helper()
-	s.Git("init", "-q", "-b", "main", "--template=")
-	if entries, err := os.ReadDir(s.Repo); err == nil && len(entries) > 1 {
-		s.Git("add", "-A")
-		s.Git("commit", "-q", "-m", "sample")
-	}
 }
 
 // Lay writes the files of a fixture's repository.
