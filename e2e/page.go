@@ -229,7 +229,9 @@ func (p *Page) Await(expr string) {
 func (p *Page) awaitWithin(limit time.Duration, expr string) {
 	p.T.Helper()
 	var last string
-	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	// To ask costs: what does not come true at once is asked for less often.
+	pause := 10 * time.Millisecond
+	for deadline := time.Now().Add(limit); ; pause = min(pause*5/4, 50*time.Millisecond) {
 		data, err := p.eval("(async () => !!(await (" + expr + ")))()")
 		if string(data) == "true" {
 			return
@@ -241,6 +243,7 @@ func (p *Page) awaitWithin(limit time.Duration, expr string) {
 		if time.Now().After(deadline) || p.ctx.Err() != nil {
 			p.T.Fatalf("%s: this did not come true: %s\n%s", p.Name, expr, last)
 		}
+		time.Sleep(pause)
 	}
 }
 
@@ -273,7 +276,8 @@ func shotPath(parts ...string) string {
 
 func capture(ctx context.Context, file string) error {
 	png, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
-		res, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{})
+		yes := true
+		res, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{OptimizeForSpeed: &yes})
 		return res.Data, err
 	})
 	if err != nil {
