@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -167,23 +168,24 @@ func (u *undoer) decide(ctx context.Context, prints map[string]string) (overlap 
 	return overlap, nil
 }
 
-// overlapRefusal lists the paths that cannot be taken back, and why. What git
-// cannot hold (a pipe) the run itself may have put there.
+// overlapRefusal lists the paths that cannot be taken back, and says why. What
+// git cannot hold (a pipe) the run itself may have put there.
 func (u *undoer) overlapRefusal(paths []string) *Refusal {
-	var changed, reasons []string
+	const edited = "later edits are in the same place"
+	var reasons []string
+	fix := "move it away and undo again"
 	for _, path := range paths {
+		reason := edited
 		if kind := u.oddKind(path); kind != "" {
-			reasons = append(reasons, path+" is a "+kind+" now")
+			reason = "a " + kind + " is in the way"
 		} else {
-			changed = append(changed, path)
+			fix = "take it back by hand; the diff of the run shows what it did"
+		}
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
 		}
 	}
-	fix := "move it away and undo again"
-	if len(changed) > 0 {
-		fix = "take it back by hand; the diff of the run shows what it did"
-		reasons = append([]string{strings.Join(changed, ", ") + " changed since, in the same place"}, reasons...)
-	}
-	return &Refusal{Message: "cannot be undone: " + strings.Join(reasons, "; "), Fix: fix, Paths: paths}
+	return &Refusal{Message: strings.Join(reasons, "; "), Fix: fix, Paths: paths}
 }
 
 // oddKind names what is on disk in the place of a path if git cannot hold it as

@@ -30,12 +30,12 @@ func TestUndoNamesWhatIsInTheWay(t *testing.T) {
 	r.swap("a.txt", "line c\n", "agent\n")
 	run.change = r.change(run.before)
 	refused := run.undoRefused()
-	equal(t, "message", refused.Message, "cannot be undone: b.txt is a named pipe now")
+	equal(t, "message", refused.Message, "a named pipe is in the way")
 	equal(t, "fix", refused.Fix, "move it away and undo again")
 	equal(t, "paths", refused.Paths, []string{"b.txt"})
 	r.swap("a.txt", "agent\n", "mine\n")
 	refused = run.undoRefused()
-	equal(t, "message", refused.Message, "cannot be undone: a.txt changed since, in the same place; b.txt is a named pipe now")
+	equal(t, "message", refused.Message, "later edits are in the same place; a named pipe is in the way")
 	equal(t, "paths", refused.Paths, []string{"a.txt", "b.txt"})
 }
 
