@@ -167,7 +167,7 @@ func TestDemoPlaysItself(t *testing.T) {
 	at := 0
 	for _, line := range []string{
 		"panel      beside it, connected to the shim", "before     the button is rgb(37, 99, 235)", "picked     button.btn", "New order",
-		"asked      Make the primary button green.", "after      the button is rgb(22, 163, 74): its stylesheet was swapped in place", "committed  ", "Slide Write: slide-write: Make the primary button green.",
+		"asked      Make the primary button green.", "after      the button is rgb(22, 163, 74): its stylesheet was swapped in place", "committed  ", "slide-write: Make the primary button green.",
 	} {
 		i := strings.Index(d.said.String()[at:], line)
 		if i < 0 {
@@ -250,9 +250,25 @@ func TestDemoInterrupted(t *testing.T) {
 	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	d.ends(1)
-	if got := d.err.String(); got != "slidewrite: error: interrupted\n" {
-		t.Errorf("it said on stderr: %s", got)
+	d.ends(130)
+	if d.err.Len() > 0 {
+		t.Errorf("it said on stderr: %s", &d.err)
+	}
+}
+
+// TestDemoWithADeadDisplay is told in the terminal, and says why in one line.
+func TestDemoWithADeadDisplay(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no X11")
+	}
+	d := startDemo(t, "")
+	d.ends(0)
+	why := "# " + filepath.Base(chromium()) + " did not start (Missing X server or $DISPLAY): this is the demo in the terminal. For a browser: slidewrite demo --autoplay --headless\n"
+	if said := d.said.String(); !strings.Contains(said, why) || !strings.Contains(said, "\nundone: run ") {
+		t.Errorf("it said:\n%s", said)
+	}
+	if d.err.Len() > 0 {
+		t.Errorf("it said on stderr: %s", &d.err)
 	}
 }
 

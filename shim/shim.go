@@ -174,6 +174,14 @@ func (c Config) agents(dir, top, scratch string) Agents {
 	return a
 }
 
+// Providers name those that can do the work; the first one is the default.
+func Providers() (names []string) {
+	for _, a := range (Config{}).adapters() {
+		names = append(names, a.Provider())
+	}
+	return names
+}
+
 // adapters are all the agents there are; the first one is the default.
 func (c Config) adapters() []agent.Agent {
 	return []agent.Agent{claude.New(), codex.New(codex.Options{Home: c.CodexHome}), grok.New(grok.Options{Home: c.GrokHome})}

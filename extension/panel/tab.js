@@ -547,7 +547,7 @@ export class TabView {
     } catch (err) {
       this.connection.noticed(err);
       const { message, fix = "", body, status } = /** @type {ShimError} */ (err);
-      const said = status === 0 ? "The shim did not answer." : body?.code === "conflict" ? message + " Nothing was touched." : message;
+      const said = status === 0 ? "The shim did not answer." : body?.code === "conflict" && !message.endsWith("nothing was touched") ? `${message}. Nothing was touched.` : message;
       this.chat = undone(this.chat, runId, { state: "refused", by: "", sha: "", message: said, fix: status === 0 ? "" : fix, files: body?.files ?? [] });
     }
     this.keepSoon();

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/errors"
+
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 )
 
 // Patience is how long a fact may take to come true.
@@ -144,8 +146,44 @@ func (b *Browser) Close() error {
 	}
 }
 
-// Said is the end of what it said on its terminal.
-func (b *Browser) Said() string { return b.said.String() }
+// Complaint is the line of what it said on its terminal that most likely tells
+// why it ended; when it said nothing, how it did.
+func (b *Browser) Complaint() string {
+	said := complaint(b.said.String())
+	if said == "" && b.hasEnded() {
+		said = b.cmd.ProcessState.String()
+	}
+	return said
+}
+
+func (b *Browser) hasEnded() bool {
+	select {
+	case <-b.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// logged is what Chromium puts before a line that it logs, with the file's name.
+var logged = lazyregexp.New(`^\[[\d:/.]+:[A-Z]+:([^\]]*)\] *`)
+
+// complaint is the first line that is not about D-Bus: without a desktop every
+// Chromium complains of that, and lives.
+func complaint(said string) string {
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		in := logged.FindStringSubmatch(line)
+		if line == "" || in != nil && strings.HasPrefix(in[1], "dbus/") {
+			continue
+		}
+		if in != nil {
+			line = line[len(in[0]):]
+		}
+		return line
+	}
+	return ""
+}
 
 // Product is its name and version.
 func (b *Browser) Product(ctx context.Context) (string, error) {
@@ -277,6 +315,9 @@ func until(ctx context.Context, fact func(context.Context) (bool, error)) error 
 	}
 }
 
+// tailSize is how much of what a browser says is kept, in bytes.
+const tailSize = 2000
+
 // tail keeps the end of what is written to it.
 type tail struct {
 	mu   sync.Mutex
@@ -287,12 +328,16 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-2000):]
+	t.text = t.text[max(0, len(t.text)-tailSize):]
 	return len(p), nil
 }
 
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.text))
+	text := t.text
+	if len(text) == tailSize { // the line it begins with may be cut
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return string(bytes.TrimSpace(text))
 }

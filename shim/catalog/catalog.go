@@ -20,6 +20,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
 )
 
 // Provider is one entry of /meta's providers.
@@ -33,6 +34,7 @@ type Provider struct {
 	Fix          string        `json:"fix,omitempty"`     // the one command that cures it
 	Billing      string        `json:"billing,omitempty"` // "plan", "api key …abcd"
 	Pending      bool          `json:"pending,omitempty"` // a later call has the answer
+	Missing      string        `json:"-"`                 // the name of its program, if that was found nowhere
 }
 
 // MarshalJSON writes an empty model list as [].
@@ -256,6 +258,9 @@ func entry(a agent.Agent) Provider {
 func missing(a agent.Agent, err error) Provider {
 	p := entry(a)
 	p.Error, p.Fix = err.Error(), errors.FlattenHints(err)
+	if errors.Is(err, process.ErrNotInstalled) {
+		p.Missing = a.Name()
+	}
 	if flag := "--" + a.Name() + "-bin"; !strings.Contains(p.Fix, flag) && !strings.HasPrefix(p.Fix, "chmod ") {
 		p.Fix = strings.TrimPrefix(p.Fix+", or pass its path with "+flag, ", or ")
 	}

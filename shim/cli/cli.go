@@ -29,6 +29,10 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the thing asked for did not happen
 	exitUsage  = 2 // the command line or the environment is wrong
+
+	// As a shell tells of a program that a signal ended.
+	exitInterrupted = 128 + 2  // SIGINT: Ctrl-C, before it was done
+	exitUnread      = 128 + 13 // SIGPIPE: nobody reads its output any more
 )
 
 // Process is what a command sees of the process it runs in.
@@ -76,6 +80,7 @@ func programName(args []string) string {
 
 // Run carries one command line out and returns the exit code.
 func Run(p Process) int {
+	p.Stdout = &output{w: p.Stdout}
 	a := &app{Process: p, fromEnv: map[string]bool{}}
 	err := a.root().Run(context.Background(), append([]string{"slidewrite"}, spell(p.Args)...))
 	return a.report(err)
@@ -119,6 +124,18 @@ func (a *app) root() *urfave.Command {
 		Reader: a.Stdin, Writer: a.Stdout, ErrWriter: a.Stderr,
 		// Errors are printed once, by report, and never end the process here.
 		ExitErrHandler: func(context.Context, *urfave.Command, error) {},
+	}
+	for _, c := range root.Commands {
+		if c.Name == "serve" {
+			continue // it serves, whether anybody reads or not
+		}
+		act := c.Action
+		c.Action = func(ctx context.Context, cmd *urfave.Command) error {
+			if err := act(ctx, cmd); err != nil {
+				return err
+			}
+			return a.output().err
+		}
 	}
 	for _, c := range append([]*urfave.Command{root}, root.Commands...) {
 		c.OnUsageError = badFlag
@@ -166,21 +183,28 @@ func usage(fix, format string, args ...any) error {
 var errSaid = errors.New("already reported")
 
 // report prints an error the one way errors are printed, and returns the exit
-// code.
+// code. Who pressed Ctrl-C, or closed the pipe, knows why it ends.
 func (a *app) report(err error) int {
-	if err == nil {
+	hints := errors.GetAllHints(err)
+	switch {
+	case err == nil:
 		return exitOK
-	}
-	if errors.Is(err, errSaid) {
+	case errors.Is(err, errSaid):
 		return exitFailed
+	case unread(err):
+		return exitUnread
+	case errors.Is(err, errInterrupted) && len(hints) == 0:
+		return exitInterrupted
 	}
 	fmt.Fprintf(a.Stderr, "slidewrite: error: %s\n", printable(err.Error()))
-	for _, hint := range errors.GetAllHints(err) {
+	for _, hint := range hints {
 		fmt.Fprintf(a.Stderr, "slidewrite: fix: %s\n", printable(hint))
 	}
-	var u usageError
-	if errors.As(err, &u) {
+	switch {
+	case errors.HasType(err, usageError{}):
 		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
 	}
 	return exitFailed
 }

@@ -66,6 +66,8 @@ func TestUsageErrors(t *testing.T) {
 		{name: "model of a run", environ: []string{"SLIDEWRITE_MODEL=-m"}, args: []string{"design", "hi"}, want: "SLIDEWRITE_MODEL must be a model id"},
 		{name: "effort", args: []string{"design", "--effort", "LOW", "hi"}, want: "--effort must match"},
 		{name: "resume", args: []string{"design", "--resume", "last", "hi"}, want: `--resume: "last" is not a session` + "\nslidewrite: fix: pass the session's UUID"},
+		{name: "provider", args: []string{"design", "--provider", "foo", "hi"}, want: `--provider: "foo" is not one of its values` + "\nslidewrite: fix: use anthropic or openai or grok\n"},
+		{name: "provider that cannot run", environ: []string{"SLIDEWRITE_PROVIDER=google"}, args: []string{"design", "hi"}, want: `SLIDEWRITE_PROVIDER: "google" is not one of its values`},
 		{name: "undo of two", args: []string{"undo", "a", "b"}, want: "slidewrite undo takes one run, got 2"},
 		{name: "forget of a thing", args: []string{"forget", "it"}, want: `single runs cannot be forgotten, got "it": forget wipes all runs of a repo`},
 		{name: "forget of one and all", args: []string{"forget", "--all", "--repo", "."}, want: "--all is every repo, --repo is one\nslidewrite: fix: leave one of them out"},

@@ -67,6 +67,9 @@ func (a *app) demoCommand() *urfave.Command {
 			go func() { told <- a.demo(ctx, show) }()
 			select {
 			case err := <-told:
+				if errors.Is(err, errInterrupted) && show.program != "" && !show.autoplay {
+					return nil // Ctrl-C is the way to end it
+				}
 				return err
 			case <-quit:
 				return errQuit
@@ -88,7 +91,14 @@ func (a *app) demo(ctx context.Context, show demoShow) (err error) {
 	quiet := *a
 	quiet.Signals = nil
 	d := &demo{app: &quiet, show: show, dir: dir, repo: filepath.Join(dir, "cafe")}
-	defer func() { err = errors.CombineErrors(err, d.clear()) }()
+	defer func() {
+		cleared := d.clear()
+		if errors.Is(err, errInterrupted) || unread(err) { // says nothing: what is left behind has to be said
+			err = errors.CombineErrors(cleared, err)
+		} else {
+			err = errors.CombineErrors(err, cleared)
+		}
+	}()
 	scenes := []func(context.Context) error{d.sample, d.serve, d.run, d.look, d.undo}
 	switch {
 	case show.program != "" && show.autoplay:
@@ -96,16 +106,36 @@ func (a *app) demo(ctx context.Context, show demoShow) (err error) {
 	case show.program != "":
 		scenes = []func(context.Context) error{d.sample, d.serveApp, d.serve, d.open, d.stay}
 	case show.why != "":
-		d.caption("%s: this is the demo in the terminal", show.why)
+		d.inTerminal(show.why, show.fix)
 	}
+	err = d.tell(ctx, scenes)
+	var u *unstarted
+	if errors.As(err, &u) && !show.autoplay {
+		d.inTerminal(u.why, u.fix)
+		err = d.tell(ctx, []func(context.Context) error{d.run, d.look, d.undo})
+	}
+	return err
+}
+
+// tell shows scenes to the end, or as long as somebody looks on.
+func (d *demo) tell(ctx context.Context, scenes []func(context.Context) error) error {
 	for _, scene := range scenes {
-		if err := scene(ctx); ctx.Err() != nil && !d.stayed {
+		err := scene(ctx)
+		switch {
+		case ctx.Err() != nil && !d.stayed:
 			return errInterrupted
-		} else if err != nil {
+		case d.output().err != nil:
+			return d.output().err
+		case err != nil:
 			return err
 		}
 	}
 	return nil
+}
+
+// inTerminal says why there is no browser, and how to have one.
+func (d *demo) inTerminal(why, fix string) {
+	d.caption("%s: this is the demo in the terminal. For a browser: %s", why, fix)
 }
 
 // demo is the stage: a private folder with a home, a repository, the fake
@@ -223,10 +253,13 @@ func sameProgram(self, path string) error {
 
 // git runs git as the user would.
 func (d *demo) git(ctx context.Context, out io.Writer, args ...string) error {
+	if d.colours(out) { // it would look at the pipe between
+		args = append([]string{"-c", "color.ui=always"}, args...)
+	}
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", d.repo}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = d.env, out, &stderr
-	return errors.Wrapf(cmd.Run(), "git %s: %s", args[0], strings.TrimSpace(stderr.String()))
+	return errors.Wrapf(cmd.Run(), "git %s: %s", strings.Join(args, " "), strings.TrimSpace(stderr.String()))
 }
 
 // serve starts the shim and waits until it has said its address.
@@ -251,7 +284,7 @@ func (d *demo) serve(context.Context) error {
 		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		switch name {
 		case "listening":
-			d.client.base = strings.TrimSpace(value)
+			d.client.base = "http://" + strings.TrimSpace(value)
 		case "connect":
 			d.link, _, _ = strings.Cut(strings.TrimSpace(value), " ")
 		}
@@ -277,7 +310,7 @@ func (d *demo) run(ctx context.Context) error {
 // look shows what the commit holds and what it left alone.
 func (d *demo) look(ctx context.Context) error {
 	d.caption("The commit holds the agent's lines")
-	if err := d.git(ctx, d.Stdout, "show", "-U0", "--format=%an: %s", "HEAD"); err != nil {
+	if err := d.git(ctx, d.Stdout, "show", "-U0", "--format=%s", "HEAD"); err != nil {
 		return err
 	}
 	d.caption("Your own edit, in the same file, is still yours and still not committed")
@@ -291,7 +324,7 @@ func (d *demo) undo(ctx context.Context) error {
 		return err
 	}
 	d.caption("The agent's lines are gone again, your edit is not")
-	if err := d.git(ctx, d.Stdout, "log", "--format=%an: %s"); err != nil {
+	if err := d.git(ctx, d.Stdout, "log", "--format=%s"); err != nil {
 		return err
 	}
 	return d.git(ctx, d.Stdout, "diff", "-U0")

@@ -23,7 +23,7 @@ import (
 // demoShow is how the demo is shown.
 type demoShow struct {
 	program  string // the browser, "" = in the terminal
-	why      string // it is not in a browser, "" = as was asked for
+	why, fix string // it is not in a browser, and what would cure that; "" = as was asked for
 	autoplay bool
 	headless bool
 }
@@ -50,20 +50,19 @@ func (a *app) demoShow(cmd *urfave.Command) (demoShow, error) {
 	default:
 		show.program = browser.Find(a.Environ)
 	}
-	var fix string
 	switch {
 	case runtime.GOOS == "windows":
-		show.why, fix = "The demo in a browser does not run on Windows yet", "slidewrite demo --terminal"
+		show.why, show.fix = "The demo in a browser does not run on Windows yet", "use macOS or Linux, or see it here: slidewrite demo --terminal"
 	case show.program == "":
-		show.why, fix = "No Chrome or Chromium was found", "install one, or name it: slidewrite demo --browser PROGRAM"
+		show.why, show.fix = "No Chrome or Chromium was found", "install one, or name it: slidewrite demo --browser PROGRAM"
 	case !show.headless && runtime.GOOS == "linux" && lookupEnv(a.Environ, "DISPLAY") == "" && lookupEnv(a.Environ, "WAYLAND_DISPLAY") == "":
-		show.why, fix = "There is no display for a browser", "slidewrite demo --autoplay --headless"
+		show.why, show.fix = "There is no display for a browser", noWindow
 	default:
 		return show, nil
 	}
 	show.program = ""
 	if show.autoplay {
-		return show, errors.WithHint(errors.New(strings.ToLower(show.why[:1])+show.why[1:]), fix)
+		return show, errors.WithHint(errors.New(strings.ToLower(show.why[:1])+show.why[1:]), show.fix)
 	}
 	return show, nil
 }
@@ -92,17 +91,17 @@ func (d *demo) open(ctx context.Context) error {
 		Program: d.show.program, Profile: filepath.Join(d.dir, "profile"), Environ: d.browserEnv(), Headless: d.show.headless, URL: "about:blank",
 	})
 	if err != nil {
-		return err
+		return d.notStarted(err)
 	}
 	product, err := d.browser.Product(ctx)
+	if err == nil {
+		d.tab, err = d.browser.Attach(ctx, "page", "about:blank", "its first tab", "true")
+	}
 	if err != nil {
-		return d.cannotBrowse(err)
+		return d.notStarted(err)
 	}
 	d.line("browser", "%s", product)
 	d.line("app", "%s", d.served.URL)
-	if d.tab, err = d.browser.Attach(ctx, "page", "about:blank", "its first tab", "true"); err != nil {
-		return d.cannotBrowse(err)
-	}
 	lost := d.extend(ctx, dir)
 	if lost != nil && (d.show.autoplay || errors.Is(lost, browser.ErrEnded)) {
 		return d.cannotBrowse(lost)
@@ -124,10 +123,43 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
+// noWindow shows the demo without a display.
+const noWindow = "slidewrite demo --autoplay --headless"
+
+// unstarted is a browser that did not come up.
+type unstarted struct {
+	error
+	why, fix string // for who goes on without it
+}
+
+func (u *unstarted) Unwrap() error { return u.error }
+
+// notStarted is the end of a browser before it had a tab.
+func (d *demo) notStarted(err error) error {
+	reason := errors.UnwrapAll(err).Error()
+	if d.browser != nil {
+		if cannot := d.browser.Close(); cannot != nil {
+			return cannot
+		}
+		if said := d.browser.Complaint(); errors.Is(err, browser.ErrEnded) && said != "" {
+			reason = said
+		}
+	}
+	u := &unstarted{error: d.cannotBrowse(err), fix: "name another one: slidewrite demo --browser PROGRAM"}
+	d.browser = nil
+	if strings.Contains(reason, "DISPLAY") {
+		u.fix = noWindow
+	}
+	u.why = fmt.Sprintf("%s did not start (%s)", filepath.Base(d.show.program), printable(oneLine(reason, 100)))
+	return u
+}
+
 // cannotBrowse is the end of a browser that did not do what it should.
 func (d *demo) cannotBrowse(err error) error {
-	if said := d.browser.Said(); errors.Is(err, browser.ErrEnded) && said != "" {
-		err = errors.Newf("%v; it said: %s", err, said)
+	if d.browser != nil && errors.Is(err, browser.ErrEnded) {
+		if said := d.browser.Complaint(); said != "" {
+			err = errors.Newf("%v: %s", err, oneLine(said, 200))
+		}
 	}
 	return errors.WithHint(errors.Wrap(err, d.show.program), "name another browser with --browser, or see it without one: slidewrite demo --terminal")
 }
@@ -329,7 +361,7 @@ func (d *demo) watch(ctx context.Context) error {
 	}
 	d.line("after", "the button is %s: %s", demoGreen, how)
 	d.line("committed", "%s", sha)
-	if err := d.git(ctx, d.Stdout, "show", "--stat", "--format=%an: %s", sha); err != nil {
+	if err := d.git(ctx, d.Stdout, "show", "--stat", "--format=%s", sha); err != nil {
 		return err
 	}
 	return d.breathe(ctx)

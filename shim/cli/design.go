@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/errors"
 	urfave "github.com/urfave/cli/v3"
 
+	"github.com/slidewrite/slidewrite/shim"
 	"github.com/slidewrite/slidewrite/shim/event"
 	"github.com/slidewrite/slidewrite/shim/gitrepo"
 	"github.com/slidewrite/slidewrite/shim/lazyregexp"
@@ -75,7 +76,10 @@ func (a *app) request(ctx context.Context, cmd *urfave.Command) (designBody, err
 	if short && !beginsSession(strings.ToLower(body.Resume)) {
 		return body, usage("pass the session's UUID, as the run printed it, or its beginning, as slidewrite history does", "%s: %q is not a session", a.source("resume"), body.Resume)
 	}
-	var err error
+	err := a.oneOf("provider", body.Provider, shim.Providers()...)
+	if err != nil {
+		return body, err
+	}
 	if body.Prompt, err = a.prompt(cmd.Args().Slice()); err != nil {
 		return body, err
 	}
@@ -177,26 +181,6 @@ func (a *app) design(ctx context.Context, r runner, body designBody, raw bool) e
 	}
 }
 
-// errOutput is a stdout that takes nothing any more, as of `design | head`.
-var errOutput = errors.New("the output cannot be written")
-
-// output remembers the first error of the writer below it.
-type output struct {
-	w   io.Writer
-	err error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	if o.err != nil {
-		return 0, o.err
-	}
-	n, err := o.w.Write(p)
-	if err != nil {
-		o.err = errors.Mark(errors.Wrap(err, "write the output"), errOutput)
-	}
-	return n, err
-}
-
 // batch is what a stream delivered.
 type batch struct {
 	frames []run.Frame
@@ -207,7 +191,7 @@ type batch struct {
 func (a *app) show(ctx context.Context, s stream, raw bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stdout := &output{w: a.Stdout}
+	stdout := a.output()
 	out := &renderer{out: stdout, colour: a.colours(a.Stdout)}
 	ticks := make(<-chan time.Time)
 	if a.terminal(a.Stderr) && !raw {
@@ -372,7 +356,7 @@ func (a *app) undo(ctx context.Context, r runner, id string, raw bool) error {
 	if err != nil {
 		return err
 	}
-	out := &output{w: a.Stdout}
+	out := a.output()
 	if raw {
 		return json.NewEncoder(out).Encode(reply)
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/errors"
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/slidewrite/slidewrite/shim"
@@ -54,32 +53,38 @@ func (a *app) doctor(ctx context.Context, config shim.Config, asJSON bool) error
 		Agents: agents.All, Catalog: agents.Catalog, LookPath: agents.LookPath, Recorded: recordedFrom,
 		Extension: a.extensionState,
 	})
+	out := a.output()
 	var tell func(doctor.Result)
 	results := []doctor.Result{}
 	if asJSON {
 		tell = func(doctor.Result) {}
 	} else {
-		tell = tellResult(a.Stdout, a.colours(a.Stdout), checks)
+		tell = tellResult(out, a.colours(a.Stdout), checks)
 	}
 	ok := doctor.Run(ctx, checks, func(r doctor.Result) {
 		results = append(results, r)
 		if ctx.Err() == nil {
 			tell(r)
 		}
+		if out.err != nil {
+			release() // nobody reads: the rest need not be asked
+		}
 	})
 	switch {
+	case out.err != nil:
+		return out.err
 	case ctx.Err() != nil:
 		return errInterrupted
 	case asJSON:
-		err = json.NewEncoder(a.Stdout).Encode(struct {
+		_ = json.NewEncoder(out).Encode(struct { // out keeps the error
 			OK     bool            `json:"ok"`
 			Checks []doctor.Result `json:"checks"`
 		}{ok, results})
 	default:
-		_, err = fmt.Fprintf(a.Stdout, "\n%s\n", summary(ok, results))
+		fmt.Fprintf(out, "\n%s\n", summary(ok, results))
 	}
-	if err != nil {
-		return errors.Wrap(err, "write what was found")
+	if out.err != nil {
+		return out.err
 	}
 	if !ok {
 		return errSaid
@@ -120,12 +125,16 @@ func tellResult(w io.Writer, colour bool, checks []doctor.Check) func(doctor.Res
 		width = max(width, len(c.Name))
 	}
 	paint := (&renderer{colour: colour}).paint
-	styles := map[doctor.Status]string{doctor.OK: green, doctor.Warning: yellow, doctor.Problem: red}
+	styles := map[doctor.Status]string{doctor.OK: green, doctor.Note: faint, doctor.Warning: yellow, doctor.Problem: red}
 	return func(r doctor.Result) {
+		cure := "fix"
+		if r.Status == doctor.Note {
+			cure = "to have it"
+		}
 		status := paint(styles[r.Status], fmt.Sprintf("%-7s", r.Status))
 		fmt.Fprintf(w, "%-*s  %s  %s\n", width, r.Name, status, printable(oneLine(r.Detail, maxDetail)))
 		if r.Fix != "" {
-			fmt.Fprintf(w, "%-*s  fix: %s\n", width+len("  problem"), "", printable(r.Fix))
+			fmt.Fprintf(w, "%-*s  %s: %s\n", width+len("  problem"), "", cure, printable(r.Fix))
 		}
 	}
 }
@@ -137,7 +146,7 @@ func summary(ok bool, results []doctor.Result) string {
 		said = "not ready to serve"
 	}
 	var counts []string
-	for _, s := range []doctor.Status{doctor.Problem, doctor.Warning} {
+	for _, s := range []doctor.Status{doctor.Problem, doctor.Warning, doctor.Note} {
 		n := 0
 		for _, r := range results {
 			if r.Status == s {

@@ -57,7 +57,7 @@ func (a *app) writeExtension(dir string, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(writtenExtension(w))
 	}
-	out := &output{w: a.Stdout}
+	out := a.output()
 	fmt.Fprint(out, printable(saidOf(w)))
 	return out.err
 }

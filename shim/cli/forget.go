@@ -38,7 +38,7 @@ func (a *app) forgetCommand() *urfave.Command {
 			}
 			ctx, quit, release := a.interruptible(ctx)
 			defer release()
-			w := &wiper{app: a, out: &output{w: a.Stdout}, json: cmd.Bool("json")}
+			w := &wiper{app: a, out: a.output(), json: cmd.Bool("json")}
 			ended := make(chan error, 1)
 			go func() {
 				if all {
@@ -213,11 +213,11 @@ func (w *wiper) result() error {
 	if w.undos > 0 && !w.json {
 		fmt.Fprintln(w.out, "What these runs changed stays, and can no longer be undone by slidewrite.")
 	}
+	if !w.failed {
+		return w.out.err
+	}
 	if w.out.err != nil {
 		w.fail(w.out.err)
 	}
-	if w.failed {
-		return errSaid
-	}
-	return nil
+	return errSaid
 }

@@ -117,7 +117,7 @@ func (t *teller) list(ctx context.Context) error {
 		return errors.Wrapf(err, "list the %s sessions", t.provider)
 	}
 	rows := server.SessionRows(t.provider, all, t.runs(ctx, len(all)))
-	out := &output{w: t.Stdout}
+	out := t.output()
 	limit := t.limit
 	if limit == 0 && !t.json {
 		limit = newest
@@ -286,7 +286,7 @@ func (t *teller) replay(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	out := &output{w: t.Stdout}
+	out := t.output()
 	buffered := bufio.NewWriter(out)
 	r := &renderer{out: buffered, colour: t.colours(t.Stdout)}
 	emit := func(e event.Event) error {

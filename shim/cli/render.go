@@ -14,6 +14,9 @@ import (
 
 // terminal tells whether w is a terminal that understands control sequences.
 func (a *app) terminal(w io.Writer) bool {
+	if out, ok := w.(*output); ok {
+		w = out.w
+	}
 	f, ok := w.(*os.File)
 	if !ok || lookupEnv(a.Environ, "TERM") == "dumb" {
 		return false

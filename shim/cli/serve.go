@@ -60,7 +60,7 @@ func (a *app) serve(ctx context.Context, config shim.Config) error {
 		return a.cannotListen(config, err)
 	}
 	fmt.Fprintf(a.Stdout, "slidewrite %s\n", config.Version)
-	a.line("listening", "http://%s", addr)
+	a.line("listening", "%s", addr) // no link: there is nothing to look at
 
 	ctx, quit, release := a.interruptible(ctx)
 	served := make(chan error, 1)
@@ -92,8 +92,13 @@ func (a *app) greet(serving context.Context, s *shim.Shim) {
 	for _, l := range greeting(facts, s.Others(), s.PairingLink(dialable(facts.Addr))) {
 		a.line(l.name, "%s", l.text)
 	}
-	if slices.ContainsFunc(facts.Agents, func(p catalog.Provider) bool { return p.Pending }) {
-		s.Facts(serving) // waits for them
+	late := pending(facts.Agents)
+	for len(late) > 0 && serving.Err() == nil {
+		var lines []greetingLine
+		lines, late = answers(late, s.Facts(serving).Agents) // waits for them
+		for _, l := range lines {
+			a.line(l.name, "%s", l.text)
+		}
 	}
 	debug.FreeOSMemory() // what only the start needed; an idle shim stays small
 }
@@ -120,26 +125,79 @@ func greeting(facts shim.Facts, others []state.Shim, link string) []greetingLine
 	if len(others) > 0 {
 		lines = append(lines, greetingLine{"beside", alsoServes(others) + "; one run at a time in all of them"})
 	}
-	var agents []greetingLine
-	for _, p := range facts.Agents {
-		if p.Enabled {
-			agents = append(agents, greetingLine{"agent", agentLine(p)})
-		}
-	}
+	agents := agentLines(facts.Agents)
 	// Beside these: version and address before, how to connect and stop behind.
 	if 4+len(lines)+len(agents) > greetingLines {
-		agents = oneLineOf(agents)
+		agents = []greetingLine{{"agents", oneLineOf(facts.Agents)}}
 	}
-	return append(append(lines, agents...), greetingLine{"connect", link + " (once; slidewrite pair makes another)"}, greetingLine{"stop", "Ctrl-C"})
+	return append(append(lines, agents...), greetingLine{"connect", link + " (open it once, in your browser; slidewrite pair makes another)"}, greetingLine{"stop", "Ctrl-C"})
 }
 
-// oneLineOf puts the agents into one line.
-func oneLineOf(agents []greetingLine) []greetingLine {
-	var said []string
-	for _, l := range agents {
-		said = append(said, l.text)
+// mayWork tells whether an agent can be used, as far as it is known.
+func mayWork(p catalog.Provider) bool { return p.Enabled && p.Error == "" }
+
+// agentLines are a line for each agent. Those that are not installed share a
+// short one where another may work: nobody has to have them all.
+func agentLines(agents []catalog.Provider) []greetingLine {
+	var lines []greetingLine
+	var missing []string
+	enough := slices.ContainsFunc(agents, mayWork)
+	for _, p := range agents {
+		switch {
+		case !p.Enabled:
+		case p.Missing != "" && enough:
+			missing = append(missing, p.Missing)
+		default:
+			lines = append(lines, greetingLine{"agent", agentLine(p)})
+		}
 	}
-	return []greetingLine{{"agents", strings.Join(said, " | ")}}
+	if len(missing) > 0 {
+		lines = append(lines, greetingLine{"", "not found: " + strings.Join(missing, ", ") + "; slidewrite doctor tells where it looked"})
+	}
+	return lines
+}
+
+// oneLineOf puts the agents into one short line. Why one does not work is left
+// to doctor.
+func oneLineOf(agents []catalog.Provider) string {
+	var said, lame []string
+	for _, p := range agents {
+		switch {
+		case mayWork(p):
+			said = append(said, agentLine(p))
+		case p.Enabled:
+			lame = append(lame, p.Label)
+		}
+	}
+	if len(lame) > 0 {
+		said = append(said, "not usable: "+strings.Join(lame, ", ")+" (slidewrite doctor tells why)")
+	}
+	return strings.Join(said, "; ")
+}
+
+// pending are the ids of the agents that have not answered.
+func pending(agents []catalog.Provider) (ids []string) {
+	for _, p := range agents {
+		if p.Pending {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// answers are the lines of those agents that were late and have answered now;
+// late are the others.
+func answers(of []string, agents []catalog.Provider) (lines []greetingLine, late []string) {
+	for _, p := range agents {
+		switch {
+		case !slices.Contains(of, p.ID):
+		case p.Pending:
+			late = append(late, p.ID)
+		default:
+			lines = append(lines, greetingLine{"agent", agentLine(p)})
+		}
+	}
+	return lines, late
 }
 
 // alsoServes names shims that serve this repository.
@@ -176,7 +234,7 @@ func project(name string, git gitrepo.State) string {
 func agentLine(p catalog.Provider) string {
 	switch {
 	case p.Pending:
-		return p.Label + ": has not answered yet"
+		return p.Label + ": has not answered yet; what it says follows"
 	case p.Error != "" && p.Fix != "":
 		return fmt.Sprintf("%s: %s; fix: %s", p.Label, oneLine(p.Error, 60), p.Fix)
 	case p.Error != "":

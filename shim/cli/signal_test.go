@@ -54,6 +54,23 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// TestInterruptedSaysNothing: who pressed Ctrl-C knows, unless something is
+// left to do.
+func TestInterruptedSaysNothing(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{errors.Wrap(errInterrupted, "x"), ""},
+		{errors.WithHint(errInterrupted, "once more"), "slidewrite: error: interrupted\nslidewrite: fix: once more\n"},
+	} {
+		a, _, stderr := testApp(nil)
+		if code := a.report(tc.err); code != exitInterrupted || stderr.String() != tc.want {
+			t.Errorf("exit %d, said %q; want %d, %q", code, stderr, exitInterrupted, tc.want)
+		}
+	}
+}
+
 // TestPromptFromStdin: it is taken as it is, and Ctrl-C ends the waiting for
 // one that does not come.
 func TestPromptFromStdin(t *testing.T) {

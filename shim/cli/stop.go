@@ -114,7 +114,7 @@ func (a *app) stopAt(ctx context.Context, r *remote, h state.Holder) error {
 	if !stopped {
 		return errors.Newf("%s had ended before it could be stopped", named(h.RunID, h.Prompt))
 	}
-	out := &output{w: a.Stdout}
+	out := a.output()
 	fmt.Fprintf(out, "stopped: %s\n", named(h.RunID, h.Prompt))
 	if files > 0 {
 		fmt.Fprintf(out, "it has changed %s; to take that back: slidewrite undo %s%s\n", count(files, "file"), r.at, h.RunID)

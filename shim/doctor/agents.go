@@ -37,7 +37,7 @@ func (d *doctor) agents() []Check {
 	for i, a := range d.Agents {
 		checks = append(checks, Check{a.Name(), func(ctx context.Context) Result {
 			asked.Do(func() { ask(ctx) })
-			return d.judge(a, all[i], slices.ContainsFunc(all, found.usable))
+			return d.judge(a, all[i], i == 0, slices.ContainsFunc(all, found.usable))
 		}})
 	}
 	return checks
@@ -64,12 +64,15 @@ func (d *doctor) ask(ctx context.Context, a agent.Agent) (f found) {
 	return f
 }
 
-// judge puts what was found into one line. otherwise tells that at least one
-// agent is usable.
-func (d *doctor) judge(a agent.Agent, f found, otherwise bool) Result {
+// judge puts what was found into one line. isDefault is of the agent that
+// serves when none is named: nobody has to have the others. otherwise tells that
+// at least one agent is usable.
+func (d *doctor) judge(a agent.Agent, f found, isDefault, otherwise bool) Result {
 	untested, fix := d.untested(a, f.version)
 	r := Result{Status: OK, Detail: d.describe(f, untested), Fix: fix}
 	switch {
+	case f.provider.Missing != "" && !isDefault:
+		r.Status = Note
 	case !f.usable() && !otherwise:
 		r.Status = Problem
 	case !f.usable() || untested != "":
@@ -78,7 +81,7 @@ func (d *doctor) judge(a agent.Agent, f found, otherwise bool) Result {
 	if !f.usable() {
 		r.Fix = f.provider.Fix
 	}
-	if len(d.Recorded[a.Name()]) == 0 {
+	if len(d.Recorded[a.Name()]) == 0 && f.provider.Missing == "" {
 		if r.Status == OK {
 			r.Status = Warning
 		}
@@ -132,9 +135,8 @@ func (d *doctor) describe(f found, untested string) string {
 	if p.Billing != "" {
 		at += " (" + p.Billing + ")"
 	}
-	models := "1 model"
-	if len(p.Models) > 1 {
-		models = fmt.Sprintf("%d models, default %s", len(p.Models), p.DefaultModel)
+	if len(p.Models) == 1 {
+		return at + ", 1 model"
 	}
-	return at + ", " + models
+	return fmt.Sprintf("%s, %d models", at, len(p.Models))
 }

@@ -30,9 +30,11 @@ import (
 // Status is how a check came out.
 type Status string
 
-// The three of them. Only a Problem keeps serve from working.
+// The four of them. Only a Problem keeps serve from working, and a Note is
+// nothing to see to.
 const (
 	OK      Status = "ok"
+	Note    Status = "note"
 	Warning Status = "warning"
 	Problem Status = "problem"
 )

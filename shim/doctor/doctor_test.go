@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"github.com/slidewrite/slidewrite/shim/agent"
+	"github.com/slidewrite/slidewrite/shim/agent/process"
 	"github.com/slidewrite/slidewrite/shim/catalog"
 	"github.com/slidewrite/slidewrite/shim/state"
 )
@@ -325,7 +326,7 @@ func surgery(t *testing.T, o catalog.Options, version string, recorded map[strin
 	o.Agents, o.Environ, o.Repo = agents, environ(t), t.TempDir()
 	o.LookPath = func(name string) (string, error) {
 		if name == "missing" {
-			return "", errors.WithHint(errors.New("missing not found; searched /bin"), "npm install missing")
+			return "", errors.WithHint(errors.Mark(errors.New("missing not found; searched /bin"), process.ErrNotInstalled), "npm install missing")
 		}
 		return filepath.Join(bin, name), nil
 	}
@@ -353,11 +354,11 @@ func TestVersions(t *testing.T) {
 		status      Status
 		detail, fix string
 	}{
-		"2.1.332":        {OK, filepath.Join("~", "one") + " 2.1.332, signed in (plan), 2 models, default b", ""},
+		"2.1.332":        {OK, filepath.Join("~", "one") + " 2.1.332, signed in (plan), 2 models", ""},
 		"2.1.197":        {OK, "2.1.197, signed in", ""},
 		"2.1.200":        {OK, "2.1.200, signed in", ""},
-		"2.2.0":          {Warning, "2.2.0 (newer than what was tested, 2.1.332), signed in (plan), 2 models, default b", ""},
-		"2.1.9":          {Warning, "2.1.9 (older than what was tested, 2.1.197), signed in (plan), 2 models, default b", "one update"},
+		"2.2.0":          {Warning, "2.2.0 (newer than what was tested, 2.1.332), signed in (plan), 2 models", ""},
+		"2.1.9":          {Warning, "2.1.9 (older than what was tested, 2.1.197), signed in (plan), 2 models", "one update"},
 		"no number here": {OK, filepath.Join("~", "one") + ", signed in", ""},
 	} {
 		t.Run(version, func(t *testing.T) {
@@ -368,7 +369,8 @@ func TestVersions(t *testing.T) {
 }
 
 // TestOneUsableAgentIsEnough: what is wrong with one agent is a problem only
-// when there is no other.
+// when there is no other; one that is not there is none at all, but for the
+// default, the first.
 func TestOneUsableAgentIsEnough(t *testing.T) {
 	t.Parallel()
 	gone, out, fine := says("missing", healthy), says("one", signedOut), says("two", healthy)
@@ -379,7 +381,9 @@ func TestOneUsableAgentIsEnough(t *testing.T) {
 	}{
 		{"all fine", []agent.Agent{fine}, []Status{OK}},
 		{"one fine", []agent.Agent{gone, out, fine}, []Status{Warning, Warning, OK}},
+		{"another is gone", []agent.Agent{fine, gone}, []Status{OK, Note}},
 		{"none fine", []agent.Agent{gone, out}, []Status{Problem, Problem}},
+		{"none fine, another gone", []agent.Agent{out, gone}, []Status{Problem, Note}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -399,14 +403,14 @@ func TestOneUsableAgentIsEnough(t *testing.T) {
 }
 
 // TestNeverRunByUs: an agent that was not recorded is said to be untried,
-// whatever became of it.
+// unless it is not there.
 func TestNeverRunByUs(t *testing.T) {
 	t.Parallel()
 	r := surgery(t, catalog.Options{}, "1.0.6", tested, says("other", healthy), says("another", signedOut))
 	want(t, r[0], Warning, "never run by us: ~/other 1.0.6, signed in (plan)", "")
 	want(t, r[1], Warning, "never run by us: ~/another 1.0.6: it is not signed in", "it login")
 	r = surgery(t, catalog.Options{}, "1.0.6", nil, says("missing", healthy))
-	want(t, r[0], Problem, "never run by us: missing not found", "npm install missing…")
+	want(t, r[0], Problem, "missing not found", "npm install missing…")
 }
 
 // TestHangingAgent: it costs its own line, at the catalog's deadline, however

@@ -106,7 +106,7 @@ func TestWhyAListIsEmpty(t *testing.T) {
 		{grok.New(grok.Options{}), "echo hello there", "WHY=", Problem, "/grok does not answer like grok: it printed “hello there”", "pass the path of the grok program with --grok-bin"},
 		{codex.New(codex.Options{}), codexScript, "WHY=empty", Problem, "codex offers no models", "codex update"},
 
-		{grok.New(grok.Options{}), "", "", Problem, untried + "grok-is-not-here not found; searched /usr/bin:/bin:", "pass its path with --grok-bin"},
+		{grok.New(grok.Options{}), "", "", Problem, "grok-is-not-here not found; searched /usr/bin:/bin:", "pass its path with --grok-bin"},
 		{grok.New(grok.Options{}), grokScript, "WHY=", Warning, untried + "~/grok 1.0.6, signed in (plan), 1 model", ""},
 		{grok.New(grok.Options{}), grokScript, "WHY=signed-out", Problem, untried + "~/grok 1.0.6: grok is not signed in", "grok login"},
 		{grok.New(grok.Options{}), grokScript, "WHY=expired", Problem, "the sign-in of grok has expired", "grok login"},

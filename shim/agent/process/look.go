@@ -16,6 +16,10 @@ import (
 // ErrNotFound marks an agent binary that is not there.
 var ErrNotFound = errors.New("not found")
 
+// ErrNotInstalled marks, beside ErrNotFound, one that was looked for by its
+// name: nobody said that it is there.
+var ErrNotInstalled = errors.New("not installed")
+
 // errNotExecutable is a file without the x bit.
 var errNotExecutable = errors.New("is not executable")
 
@@ -67,7 +71,7 @@ func LookPath(name, explicit string, env []string, never ...string) (path string
 }
 
 func notFound(name, file string, searched []string) error {
-	err := errors.Mark(errors.Newf("%s not found; searched %s", file, someOf(searched)), ErrNotFound)
+	err := errors.Mark(errors.Mark(errors.Newf("%s not found; searched %s", file, someOf(searched)), ErrNotFound), ErrNotInstalled)
 	hint := "pass its path with --" + name + "-bin"
 	if install := installs[name]; install != "" {
 		hint = install + ", or " + hint
