@@ -14,6 +14,9 @@ type Regexp struct{ get func() *regexp.Regexp }
 var all []*Regexp
 
 // New is regexp.MustCompile at the first use, for variables of packages.
+// Inlined, it would put a kilobyte into the program for each of them.
+//
+//go:noinline
 func New(expr string) *Regexp {
 	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })}
 	all = append(all, r)
