@@ -8,34 +8,34 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/slidewrite/slidewrite/shim/event"
+	"github.com/slidewrite/slidewrite/shim/lazyregexp"
 	"github.com/slidewrite/slidewrite/shim/sse"
 )
 
 // replacements are applied to the JSON of each event, in this order.
 var replacements = []struct {
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	with    string
 }{
 	// Ours: times and chance.
-	{regexp.MustCompile(`"durationMs":[0-9]+`), `"durationMs":0`},
-	{regexp.MustCompile(`("type":"commit","sha":")[0-9a-f]{7,64}`), `${1}SHA`},
-	{regexp.MustCompile(`\b20[0-9]{6}t[0-9]{6}-[0-9a-f]{8}\b`), `RUN`},
-	{regexp.MustCompile(`(committed itself: )[0-9a-f]{7,40}`), `${1}SHA`},
-	{regexp.MustCompile(`next try in [0-9.]+m?s`), `next try in TIME`},
+	{lazyregexp.New(`"durationMs":[0-9]+`), `"durationMs":0`},
+	{lazyregexp.New(`("type":"commit","sha":")[0-9a-f]{7,64}`), `${1}SHA`},
+	{lazyregexp.New(`\b20[0-9]{6}t[0-9]{6}-[0-9a-f]{8}\b`), `RUN`},
+	{lazyregexp.New(`(committed itself: )[0-9a-f]{7,40}`), `${1}SHA`},
+	{lazyregexp.New(`next try in [0-9.]+m?s`), `next try in TIME`},
 	// claude's.
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},
-	{regexp.MustCompile(`duration_ms: [0-9]+`), `duration_ms: 0`},
-	{regexp.MustCompile(`(agentId: |to: ')a[0-9a-f]{16}\b`), `${1}AGENT`},
-	{regexp.MustCompile(`(with ID: |tasks/)b[0-9a-z]{8}\b`), `${1}TASK`},
-	{regexp.MustCompile(`this conversation is only ~[0-9]+ tokens`), `this conversation is only ~0 tokens`},
-	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},
+	{lazyregexp.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `UUID`},
+	{lazyregexp.New(`duration_ms: [0-9]+`), `duration_ms: 0`},
+	{lazyregexp.New(`(agentId: |to: ')a[0-9a-f]{16}\b`), `${1}AGENT`},
+	{lazyregexp.New(`(with ID: |tasks/)b[0-9a-z]{8}\b`), `${1}TASK`},
+	{lazyregexp.New(`this conversation is only ~[0-9]+ tokens`), `this conversation is only ~0 tokens`},
+	{lazyregexp.New(`127\.0\.0\.1:[0-9]+`), `127.0.0.1:PORT`},
 	// git's own words in a tool's output.
-	{regexp.MustCompile(`(\[main )[0-9a-f]{7,40}\]`), `${1}SHA]`},
+	{lazyregexp.New(`(\[main )[0-9a-f]{7,40}\]`), `${1}SHA]`},
 }
 
 // longText is the length over which a text is replaced by what it is made of.
@@ -110,7 +110,7 @@ func shorten(data string) string {
 // one delta of the scripted model holds.
 const beginning = 8
 
-var dayOfReset = regexp.MustCompile(`try again at [A-Z][a-z]{2} \d{1,2}(st|nd|rd|th), \d{4} `)
+var dayOfReset = lazyregexp.New(`try again at [A-Z][a-z]{2} \d{1,2}(st|nd|rd|th), \d{4} `)
 
 // Comparable is a normalised stream as it is compared between two runs of the
 // same real CLI. Four things depend on its clock: where deltas are cut, so
