@@ -43,7 +43,8 @@
 // Around them: cmd/slidewrite is the binary; extension is the browser's side,
 // embedded, and what writes it to a folder; fakeagents plays the agent CLIs
 // from recorded transcripts (fakeagents/fixtures), fakeagents/record makes
-// those from a real CLI and fakeagents/scriptmodel; golden, testscripts and
+// those from a real CLI and fakeagents/scriptmodel, fakeagents/drift compares
+// two versions of one; golden, testscripts and
 // the tests beside the code use them; e2e drives the extension in a browser.
 //
 // Imports go downwards only; imports_test.go holds the tree to it.

@@ -70,6 +70,7 @@ var importRules = map[string][]string{
 	"fakeagents":             {},
 	"fakeagents/fixtures":    {"fakeagents"},
 	"fakeagents/scriptmodel": {},
+	"fakeagents/drift":       {"fakeagents", "golden", "shim/agent", "shim/event"},
 	"fakeagents/record":      {"fakeagents", "fakeagents/scriptmodel", "shim/agent", "shim/agent/...", "shim/event"},
 }
 

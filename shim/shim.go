@@ -182,6 +182,9 @@ func Providers() (names []string) {
 	return names
 }
 
+// Adapters are all agents, for who reads what their CLIs left and starts none.
+func Adapters() []agent.Agent { return Config{}.adapters() }
+
 // adapters are all the agents there are; the first one is the default.
 func (c Config) adapters() []agent.Agent {
 	return []agent.Agent{claude.New(), codex.New(codex.Options{Home: c.CodexHome}), grok.New(grok.Options{Home: c.GrokHome})}

@@ -146,7 +146,7 @@ async function run(place, on, func, ...args) {
  * @this {Element}
  */
 function isOutermostHere() {
-  let win = /** @type {Window} */ (this.ownerDocument.defaultView);
+  let win = /** @type {Window} */ (slidewrite.tree.read(this).ownerDocument.defaultView);
   try {
     while (win.parent !== win && win.parent.document) win = win.parent;
   } catch {

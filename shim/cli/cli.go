@@ -113,6 +113,7 @@ func (a *app) root() *urfave.Command {
 			a.demoCommand(),
 			a.doctorCommand(),
 			a.recordCommand(),
+			a.driftCommand(),
 			a.versionCommand(),
 		},
 		Action: func(_ context.Context, cmd *urfave.Command) error {
