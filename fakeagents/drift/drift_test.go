@@ -137,17 +137,10 @@ func checkText(t *testing.T, r *Report) {
 	}
 }
 
-// A side beside itself has no drift, whatever its scenarios are.
+// A side beside itself has no drift, whosever it is.
 func TestNothingDriftsFromItself(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"codex@0.171.0", "grok@0.2.0"} {
-		if agentName, _, _ := strings.Cut(name, "@"); agentName == "grok" {
-			versions, err := VersionsIn(fixtures, agentName)
-			if err != nil || len(versions) == 0 {
-				t.Fatal(versions, err)
-			}
-			name = agentName + "@" + versions[len(versions)-1]
-		}
+	for _, name := range []string{fixtures + "/codex/made/0.40.0", fixtures + "/claude/made/2.1.332", fixtures + "/grok"} {
 		a, err := Open(name, fixtures)
 		if err != nil {
 			t.Fatal(err)
