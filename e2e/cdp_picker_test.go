@@ -99,12 +99,17 @@ func TestDebuggerPick(t *testing.T) {
 	x, y = p.at("[data-testid=espresso] .card-art")
 	p.Click(x, y, "")
 	s.Panel.Await(chips + `.length === 2`)
-	s.B.worker().Await(`navigator.locks.query().then(({ held, pending }) => ![...held, ...pending].some((lock) => lock.name.startsWith("debugger:")))`) // it is read
+	read := func() { // while a picture is taken the debugger rests
+		s.T.Helper()
+		s.B.worker().Await(`navigator.locks.query().then(({ held, pending }) => ![...held, ...pending].some((lock) => lock.name.startsWith("debugger:")))`)
+	}
+	read()
 
 	// The worker ends: the next pick brings another one.
 	s.B.KillWorker()
 	p.Click(40+250/2, 300+40/2, "")
 	s.Panel.Await(chips + `.length === 3`)
+	read()
 
 	// Shift is pressed where the focus is: in the panel, or in the page.
 	s.Panel.Click(message)
@@ -122,6 +127,7 @@ func TestDebuggerPick(t *testing.T) {
 	if got := copied(); got != "html > body > canvas" {
 		t.Errorf("copied: %s", got)
 	}
+	read()
 	p.shift(p.Page, true)
 	p.Click(600+300, 520+60, "Shift")
 	s.Panel.Await(chips + `.length === 5`)

@@ -43,7 +43,7 @@ export function fakeChrome({ local = {}, session = {}, answer = () => undefined 
       session: area("session", session, onChanged),
     },
     debugger: { onEvent: signal(), onDetach: signal() },
-    tabs: { onUpdated: signal(), onActivated: signal(), onRemoved: signal(), async query() { return []; } },
+    tabs: { onUpdated: signal(), onActivated: signal(), onRemoved: signal(), onReplaced: signal(), onDetached: signal(), async query() { return []; } },
   };
   Object.defineProperty(globalThis, "chrome", { value: chrome, configurable: true, writable: true });
   return {

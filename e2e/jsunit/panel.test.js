@@ -15,6 +15,11 @@ import { place } from "../../extension/panel/place.js";
 import { ask, divide, emptyChat, found, reduce } from "../../extension/panel/store.js";
 import { Transcript } from "../../extension/panel/transcript.js";
 
+/** @param {Transcript} transcript @param {import("../../extension/panel/store.js").Chat} chat */
+function showWhole(transcript, chat) {
+  while (transcript.show(chat, false));
+}
+
 test("where a file opens", () => {
   const vscode = "vscode://file/{path}:{line}";
   equal(editorAddress(vscode, "/home/ada/shop", "src/a b#1.css", 12), "vscode://file/home/ada/shop/src/a%20b%231.css:12");
@@ -96,10 +101,10 @@ test("the newest items of a chat are kept", () => {
 test("another chat has nothing of the one before", () => {
   const transcript = new Transcript(/** @type {any} */ ({ editorAddress: () => "" }));
   const run = (/** @type {string} */ text) => reduce(reduce(ask(emptyChat(), { text, provider: "anthropic", now: 0 }), { type: "change", files: [], added: 1, removed: 0 }), { type: "done" });
-  transcript.showNow(run("first"));
+  showWhole(transcript, run("first"));
   equal(transcript.node.querySelectorAll("[data-kind=change]").length, 1);
   transcript.clear();
-  transcript.showNow(divide(reduce(emptyChat(), { type: "user", text: "second" }), "Continues: second"));
+  showWhole(transcript, divide(reduce(emptyChat(), { type: "user", text: "second" }), "Continues: second"));
   deepEqual([...transcript.node.children].map((node) => /** @type {HTMLElement} */ (node).dataset.kind), ["user", "divider"]);
   match(transcript.node.textContent ?? "", /second.*Continues: second/);
 });
@@ -110,7 +115,7 @@ test("a chat with a part that cannot be shown shows the others", () => {
   try {
     const transcript = new Transcript(/** @type {any} */ ({ editorAddress: () => "" }));
     const broken = reduce(ask(emptyChat(), { text: "hello", provider: "anthropic", now: 0 }), /** @type {any} */ ({ type: "change", files: "x", added: 1, removed: 0 }));
-    transcript.showNow(reduce(broken, { type: "note", message: "after it", level: "info" }));
+    showWhole(transcript, reduce(broken, { type: "note", message: "after it", level: "info" }));
     match(transcript.node.textContent ?? "", /hello.*This part cannot be shown\..*after it/);
   } finally {
     console.warn = warn;

@@ -62,7 +62,7 @@ async function words(events) {
 }
 
 test("calls carry the token and JSON", async () => {
-  const asked = await played([json({ ok: true }), json({ project: "shop" }), json({ runs: [] }), json({ diff: "" }), json({ sessions: [] }), json({ id: "s", events: [] }), json({ id: "u" })], async (shim) => {
+  const asked = await played([json({ ok: true }), json({ project: "shop", providers: [], git: { state: "ok" } }), json({ runs: [] }), json({ diff: "" }), json({ sessions: [] }), json({ id: "s", events: [] }), json({ id: "u" })], async (shim) => {
     equal(shim.url, url);
     equal(await shim.health(), true);
     await shim.meta({ only: "openai", refresh: true });

@@ -43,6 +43,7 @@ const extra = {
 Object.assign(chrome, extra);
 Object.assign(chrome.tabs, {
   onRemoved: signal(),
+  onReplaced: signal(),
   query: async () => tabs,
   remove: note("close", (/** @type {number[]} */ ids) => { tabs = tabs.filter((t) => !ids.includes(t.id)); }),
   create: note("tab", { id: 5 }),

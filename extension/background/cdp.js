@@ -146,7 +146,9 @@ async function run(place, on, func, ...args) {
  * @this {Element}
  */
 function isOutermostHere() {
-  let win = /** @type {Window} */ (slidewrite.tree.read(this).ownerDocument.defaultView);
+  // Past the fields of a form, which may be called so.
+  const { get } = /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(Node.prototype, "ownerDocument"));
+  let win = /** @type {Window} */ (get?.call(this).defaultView);
   try {
     while (win.parent !== win && win.parent.document) win = win.parent;
   } catch {

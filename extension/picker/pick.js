@@ -187,7 +187,11 @@
     #hear(event, win) {
       const { type } = event;
       if (sw.tree.isOurs(event.target) && /toggle/.test(type)) return event.stopImmediatePropagation();
-      if (this.#keysOnly) return type.startsWith("key") && event.isTrusted ? this.#key(/** @type {KeyboardEvent} */ (event)) : undefined;
+      if (this.#keysOnly) {
+        if (!event.isTrusted || !gestures.includes(type)) return;
+        // The debugger takes the gestures before the page, but rests while a picture is taken.
+        return type.startsWith("key") ? this.#key(/** @type {KeyboardEvent} */ (event)) : swallow(event);
+      }
       if (type === "scroll" || type === "resize") return this.#again();
       if (type === "toggle" || type === "fullscreenchange") return this.#overlay?.raise();
       if (type === "beforetoggle") return;
