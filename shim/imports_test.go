@@ -56,7 +56,7 @@ var importRules = map[string][]string{
 	// The stage that tests of the whole shim stand on; never in a binary.
 	"shim/shimtest": {"shim", "shim/event", "shim/sse", "fakeagents", "fakeagents/fixtures"},
 	"golden":        {"shim/event", "shim/sse"},
-	"e2e":           {"shim", "shim/event", "shim/shimtest", "shim/server", "shim/sse", "fakeagents"},
+	"e2e":           {"shim", "shim/event", "shim/shimtest", "shim/server", "shim/sse", "fakeagents", "extension"},
 
 	// make bench: the repository it measures in, and its report.
 	"shim/shimtest/benchrepo":   {},
