@@ -2,7 +2,7 @@ import { fakeChrome } from "./chrome.js";
 import { deepEqual, equal, ok, test, throws } from "./harness.js";
 
 const { chrome } = fakeChrome();
-const { accept, contextOf, listen, messages, send, watchedTab, watchName } = await import("../../extension/lib/messages.js");
+const { accept, contextOf, listen, messages, pass, send, watchedTab, watchName } = await import("../../extension/lib/messages.js");
 
 const id = chrome.runtime.id;
 /** @param {string} path @param {boolean} [inTab] @returns {any} */
@@ -83,6 +83,15 @@ test("a handler's answer comes back, and so does its error", async () => {
   equal(await fake.deliver({ type: "sw-badge", tabId: 1, state: "" }, panel), undefined, "no handler of ours");
   stop();
   equal(await fake.deliver(get, panel), undefined);
+});
+
+test("what a context passes on is answered by another, or by none", async () => {
+  const fake = fakeChrome();
+  const stops = [listen({ "sw-config-get": () => pass }), listen({ "sw-config-get": () => "mine" })];
+  deepEqual(await fake.deliver(get, panel), { value: "mine" });
+  stops[1]();
+  equal(await fake.deliver(get, panel), undefined);
+  stops[0]();
 });
 
 test("a handler is not called for what is not accepted", async () => {

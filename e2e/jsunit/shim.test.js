@@ -88,6 +88,19 @@ test("what is to be started listens where it is looked for", async () => {
   }
 });
 
+test("what another program answers to /meta is no shim", async () => {
+  for (const body of [{}, [], "x", 5, null, { project: "a", providers: null, git: { state: "ok" } }, { project: "a", providers: [], git: null }]) {
+    await played([json(body)], async (shim) => {
+      const err = await throws(() => shim.meta(), /not Slide Write/);
+      ok(err instanceof ShimError && err.code === "not_a_shim");
+    });
+  }
+  await played([json({ project: "a", git: { state: "ok" }, providers: [null, 5, { id: "x" }, { id: "y", models: [{ id: "m" }, 7] }] })], async (shim) => {
+    const { providers } = await shim.meta();
+    deepEqual(providers.map(({ id, label, models }) => [id, label, models.length]), [["x", "x", 0], ["y", "y", 1]]);
+  });
+});
+
 test("every failure says what happened and what to do", async () => {
   /** @type {[(asked: Asked) => Response, string, RegExp, RegExp][]} */
   const table = [
