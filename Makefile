@@ -55,7 +55,7 @@ check: # gofmt, types and vet on three systems, staticcheck
 # tests not those about git, texts, bad input, very long records, or processes
 # of their own; of tables a sample (-short). Everything is in the round without a network.
 RACE     := ./shim ./shim/history ./shim/run ./shim/server/... ./shim/sse ./shim/state ./shim/catalog ./shim/doctor ./shim/cli ./shim/agent/process
-NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit|BadInput|SoakChild|SoakMemory|AgentThat|Forget|LongPrompts|LongLine|PagesOf|Rewritten|StreamNeeds)
+NOT_RACE := ^Test(Git|Undo|Prompts|Why|Commit|Head|Diff|Benchmarks|StateIn|MetaWith|OneStory|S1|ShimKilled|Resume|NoCredential|AutoCommit|BadInput|SoakChild|SoakMemory|AgentThat|Forget|LongPrompts|LongLine|PagesOf|Rewritten|StreamNeeds|Squash|CommitAll|EndEnds|ServerOf|Sweep)
 race: # what goes on at once, with the race detector
 	CGO_ENABLED=1 go test -race -vet=off -short -skip '$(NOT_RACE)' $(TESTFLAGS) $(RACE)
 

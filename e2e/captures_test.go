@@ -83,6 +83,8 @@ func TestCapturesOfAMessage(t *testing.T) {
 	fails()
 	panel.Await(`Object.entries(await chrome.storage.session.get(null)).some(([name, value]) => name.startsWith("captures:") && value.sent?.chips[0]?.capture.screenshotDataUrl && value.sent.key > 3)`)
 	panel.Reload()
+	panel.Says("Anthropic") // the shim has answered, and nothing moves any more
+	panel.Await(`!document.querySelector('.items[aria-busy="true"]')`)
 	panel.Click(Role("button", "Edit and send again"))
 	panel.Await(chips + `[0].querySelector("img")`)
 	panel.Click(send)

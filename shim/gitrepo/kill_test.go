@@ -216,9 +216,9 @@ func stride() int {
 	case os.Getenv("SLIDEWRITE_PROPERTY") != "":
 		return 1
 	case testing.Short():
-		return 12
+		return 16
 	}
-	return 8
+	return 12
 }
 
 // TestKillCommit: killed at any step of a commit, the next start reaches a

@@ -39,9 +39,9 @@ func TestProperties(t *testing.T) {
 
 // propertyRange reads the two variables.
 func propertyRange(t *testing.T) (first, count uint64) {
-	first, count = 1, 12
+	first, count = 1, 6
 	if testing.Short() {
-		count = 6
+		count = 3
 	}
 	for name, into := range map[string]*uint64{"SLIDEWRITE_PROPERTY": &count, "SLIDEWRITE_PROPERTY_SEED": &first} {
 		if value := os.Getenv(name); value != "" {
