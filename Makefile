@@ -63,9 +63,9 @@ race: # what goes on at once, with the race detector
 # must neither reach anything nor need to. Without the right to make one the
 # tests run with the network there, and say so; SLIDEWRITE_E2E=require, which
 # .ci/run sets, takes that for a failure.
-offline: # all tests, without a network where this user may take it away
+offline: # all tests, without a network where this user may take it away; the browser tests take long beside the others
 	@go mod download
-	@export GOPROXY=off GOFLAGS="$${GOFLAGS:-} -count=1"; \
+	@export GOPROXY=off GOFLAGS="$${GOFLAGS:-} -count=1 -timeout=20m"; \
 	if unshare -n ip link set lo up 2>/dev/null; then \
 		echo "go test ./... (no network)"; \
 		unshare -n bash -c 'ip link set lo up && exec go test -vet=off $(TESTFLAGS) ./...'; \
