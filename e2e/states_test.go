@@ -418,7 +418,7 @@ var scenes = map[int]func(s *scene){
 		s.Shows(32)
 	},
 	33: func(s *scene) {
-		s.chat("Make the primary button green.", says("Done."), finished, changed("src/Button.css"), event.CommitError{Message: "another git command holds the index (.git/index.lock)", Fix: "rm .git/index.lock"}, event.Done{})
+		s.chat("Make the primary button green.", says("Done."), finished, changed("src/Button.css"), event.CommitError{Message: "another git command holds the index (.git/index.lock)", Fix: "wait for it to end, or, if no git command is running, remove .git/index.lock"}, event.Done{})
 		s.Says("Not committed")
 		s.Shows(33)
 	},

@@ -3,7 +3,6 @@ package shim_test
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -226,21 +225,7 @@ func TestShimKilledDuringASquash(t *testing.T) {
 	head := s.Git("rev-parse", "HEAD")
 	s.Stop()
 	s.PlayChild(edit, shim.Config{Timing: quick})
-	gate := signer(s)
-	answer := make(chan error, 1)
-	go func() {
-		res, err := http.DefaultClient.Do(s.Request(context.Background(), "POST", "/runs/squash", those(ids...)))
-		if err == nil {
-			res.Body.Close()
-		}
-		answer <- err
-	}()
-	gate.Reached()
-	s.Kill()
-	if err := <-answer; err == nil {
-		t.Error("the killed shim answered")
-	}
-	unsign(s, gate)
+	killWhileItSigns(s, "/runs/squash", those(ids...))
 	s.Play(edit, shim.Config{Timing: quick})
 	if list := runs(s); len(list) != 2 || list[0].SHA == list[1].SHA || s.Git("rev-parse", "HEAD") != head {
 		t.Errorf("runs %+v", list)

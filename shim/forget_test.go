@@ -3,7 +3,6 @@ package shim_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -171,21 +170,7 @@ func TestForgetAfterAKilledUndo(t *testing.T) {
 	s.PlayChild(edit, shim.Config{Timing: quick})
 	wantWords(t, s.Design(ask()), "result, change, commit, done")
 	id := newest(s).ID
-	gate := signer(s)
-	answer := make(chan error, 1)
-	go func() {
-		res, err := http.DefaultClient.Do(s.Request(context.Background(), "POST", "/runs/"+id+"/undo", nil))
-		if err == nil {
-			res.Body.Close()
-		}
-		answer <- err
-	}()
-	gate.Reached()
-	s.Kill()
-	if err := <-answer; err == nil {
-		t.Error("the killed shim answered")
-	}
-	unsign(s, gate)
+	killWhileItSigns(s, "/runs/"+id+"/undo", nil)
 
 	// As long as git does not work here, it stays as it is.
 	f, err := forget(s, s.Repo, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1")

@@ -129,6 +129,27 @@ func signer(s *shimtest.Stage) *shimtest.Gate {
 	return gate
 }
 
+// killWhileItSigns posts what makes a commit, and kills the shim while git
+// waits for the signature.
+func killWhileItSigns(s *shimtest.Stage, path string, body any) {
+	s.T.Helper()
+	gate := signer(s)
+	answer := make(chan error, 1)
+	go func() {
+		res, err := http.DefaultClient.Do(s.Request(context.Background(), "POST", path, body))
+		if err == nil {
+			res.Body.Close()
+		}
+		answer <- err
+	}()
+	gate.Reached()
+	s.Kill()
+	if err := <-answer; err == nil {
+		s.T.Error("the killed shim answered")
+	}
+	unsign(s, gate)
+}
+
 // unsign takes signer back.
 func unsign(s *shimtest.Stage, gate *shimtest.Gate) {
 	s.T.Helper()
@@ -183,21 +204,7 @@ func TestShimKilledDuringAnUndo(t *testing.T) {
 	s.PlayChild(edit, shim.Config{Timing: quick})
 	wantWords(t, s.Design(ask()), "result, change, commit, done")
 	id := newest(s).ID
-	gate := signer(s)
-	answer := make(chan error, 1)
-	go func() {
-		res, err := http.DefaultClient.Do(s.Request(context.Background(), "POST", "/runs/"+id+"/undo", nil))
-		if err == nil {
-			res.Body.Close()
-		}
-		answer <- err
-	}()
-	gate.Reached()
-	s.Kill()
-	if err := <-answer; err == nil {
-		t.Error("the killed shim answered")
-	}
-	unsign(s, gate)
+	killWhileItSigns(s, "/runs/"+id+"/undo", nil)
 	s.Play(edit, shim.Config{Timing: quick})
 	list := runs(s)
 	if len(list) != 2 || list[0].Kind != "undo" || list[0].State != "interrupted" || !list[1].Undone {

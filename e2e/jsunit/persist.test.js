@@ -3,7 +3,8 @@ import { fakeChrome } from "./chrome.js";
 import { deepEqual, equal, test } from "./harness.js";
 
 const { chrome } = fakeChrome();
-const { forget, keep, recover } = await import("../../extension/panel/persist.js");
+const { keep, recover } = await import("../../extension/panel/persist.js");
+const { forgetKept } = await import("../../extension/lib/kept.js");
 const { emptyChat, reduce } = await import("../../extension/panel/store.js");
 
 /** @param {string} pick @param {number} size @returns {any} */
@@ -17,7 +18,7 @@ test("draft, queue and the last message come back with their captures", async ()
   await keep(1, all);
   deepEqual(await recover(1), all);
   equal(await recover(2), null);
-  await forget(1);
+  await forgetKept(1);
   deepEqual([await recover(1), await chrome.storage.session.get(null)], [null, {}]);
 });
 

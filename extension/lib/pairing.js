@@ -96,10 +96,9 @@ export function readGrant(status, body, shimUrl) {
 /**
  * What a grant changes. The origins that the shim names are set up; those that
  * already use this project at this address get its new token, those that have
- * its token its new address. Those of another
- * project stay as they are: projects take turns on a port. A page beyond
- * loopback is off until the user allows it. With no origin at all the shim is
- * kept for the next tab.
+ * its token its new address. Those of another project stay as they are:
+ * projects take turns on a port. A page beyond loopback is off until the user
+ * allows it. With no origin at all the shim is kept for the next tab.
  * @param {import("./settings.js").Settings} settings
  * @param {Offer} offer
  * @param {Grant} grant

@@ -1,8 +1,8 @@
-// Runs in: side panel; worker (forget). What a tab's panel holds, kept in chrome.storage.session:
+// Runs in: side panel. What a tab's panel holds, kept in chrome.storage.session:
 // it survives the panel, a reload of the tab and a restart of the worker, and
 // ends with the browser. Nothing of it is a secret; tokens are in the settings.
 
-import { forgetKept, keptKeys } from "../lib/kept.js";
+import { keptKeys } from "../lib/kept.js";
 import { sizeOf } from "./store.js";
 
 /** @typedef {import("./store.js").Chat} Chat */
@@ -65,11 +65,6 @@ export async function keep(tabId, kept) {
       // The next try is smaller.
     }
   }
-}
-
-/** The tab is gone. @param {number} tabId */
-export async function forget(tabId) {
-  await forgetKept(tabId);
 }
 
 /**

@@ -28,7 +28,7 @@ func newReader(a agent.Agent, s *shape) *reader {
 // values stand for the placeholders.
 func values() fakeagents.Values {
 	return fakeagents.Values{
-		Repo: "/work/repo", Session: "5e551011-0000-4000-8000-000000000001", Home: "/home/dev", Tmp: "/tmp/t",
+		Repo: "/srv/repo", Session: "5e551011-0000-4000-8000-000000000001", Home: "/home/dev", Tmp: "/tmp/t",
 		Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), PID: 4711,
 	}
 }

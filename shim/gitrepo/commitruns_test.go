@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -292,13 +291,7 @@ func TestCommitRunsHooks(t *testing.T) {
 // between them. Counted and seeded as TestProperties, a third of it.
 func TestCommitRunsProperties(t *testing.T) {
 	t.Parallel()
-	first, count := propertyRange(t)
-	for seed := first; seed < first+(count+2)/3; seed++ {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			commitRunsProperties(t, seed)
-		})
-	}
+	eachSeed(t, 3, commitRunsProperties)
 }
 
 func commitRunsProperties(t *testing.T, seed uint64) {

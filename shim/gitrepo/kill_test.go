@@ -400,13 +400,7 @@ func TestRecoverForeignLock(t *testing.T) {
 // tenth of it.
 func TestKillRandom(t *testing.T) {
 	t.Parallel()
-	first, count := propertyRange(t)
-	for seed := first; seed < first+(count+9)/10; seed++ {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			killRandom(t, seed)
-		})
-	}
+	eachSeed(t, 10, killRandom)
 }
 
 func killRandom(t *testing.T, seed uint64) {

@@ -28,11 +28,17 @@ import (
 // SLIDEWRITE_PROPERTY_SEED=s begins with (and, without n, runs only) seed s.
 func TestProperties(t *testing.T) {
 	t.Parallel()
+	eachSeed(t, 1, propertyRun)
+}
+
+// eachSeed runs one of so many parts of the seeds that are asked for, side by
+// side.
+func eachSeed(t *testing.T, parts uint64, run func(t *testing.T, seed uint64)) {
 	first, count := propertyRange(t)
-	for seed := first; seed < first+count; seed++ {
+	for seed := first; seed < first+(count+parts-1)/parts; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			propertyRun(t, seed)
+			run(t, seed)
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -324,13 +323,7 @@ func TestSquashProperties(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the control is a copy made by cp")
 	}
-	first, count := propertyRange(t)
-	for seed := first; seed < first+(count+2)/3; seed++ {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			squashProperties(t, seed)
-		})
-	}
+	eachSeed(t, 3, squashProperties)
 }
 
 func squashProperties(t *testing.T, seed uint64) {
